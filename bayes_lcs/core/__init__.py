@@ -1,0 +1,1 @@
+"""Mathematics without opinions: counts, Dirichlet-multinomial integrals, partitions, log sums."""

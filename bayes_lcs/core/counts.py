@@ -1,0 +1,135 @@
+"""Sufficient statistics of labelled categorical rows, one block of counts a group.
+
+Every sharing model sees its data only through ``m_{u,y}`` (labels of group ``u``) and
+``n_{u,y,f,x}`` (values of feature ``f`` under label ``y``), the counts of thesis eq. (2.7).
+A missing feature is simply not counted, so ``n_{u,y,f,.}`` may differ between features and from
+``m_{u,y}``. Rows without a label are not counted: their labels are latent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayes_lcs.core.schema import Schema
+
+__all__ = ["GroupCounts", "count_rows", "merge_groups"]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCounts:
+    """Counts of ``U`` groups.
+
+    Attributes
+    ----------
+    schema
+        Number of labels ``L`` and the flat layout of the ``C`` feature values.
+    labels : (U, L)
+        ``m_{u,y}``, the number of labelled rows of each group by label.
+    features : (U, L, C)
+        ``n_{u,y,f,x}`` with ``(f, x)`` flattened to one cell axis.
+    """
+
+    schema: Schema
+    labels: IntArray
+    features: IntArray
+
+    def __post_init__(self) -> None:
+        expected = (self.num_groups, self.schema.num_labels, self.schema.num_cells)
+        if self.labels.shape != expected[:2] or self.features.shape != expected:
+            raise ValueError(
+                f"counts of shape {self.labels.shape} and {self.features.shape} do not fit "
+                f"{expected[1]} labels and {expected[2]} feature values"
+            )
+
+    @property
+    def num_groups(self) -> int:
+        """Number of groups ``U``."""
+        return int(self.labels.shape[0])
+
+    @property
+    def feature_totals(self) -> IntArray:
+        """``n_{u,y,f,.}``: observed values of each feature under each label; ``(U, L, F)``."""
+        return self.schema.sum_values(self.features)
+
+    def __add__(self, other: GroupCounts) -> GroupCounts:
+        """Counts of the same groups from more rows (the merge of the statistics protocol)."""
+        if self.schema != other.schema or self.num_groups != other.num_groups:
+            raise ValueError("only counts over the same schema and groups can be added")
+        return GroupCounts(
+            self.schema, self.labels + other.labels, self.features + other.features
+        )
+
+    def take(self, groups: ArrayLike) -> GroupCounts:
+        """The counts of some groups only, in the order given."""
+        index = np.asarray(groups)
+        return GroupCounts(self.schema, self.labels[index], self.features[index])
+
+
+def count_rows(
+    schema: Schema,
+    num_groups: int,
+    groups: ArrayLike,
+    labels: ArrayLike,
+    features: ArrayLike,
+) -> GroupCounts:
+    """Count coded rows into the sufficient statistics of ``num_groups`` groups.
+
+    Rows whose label or group is ``-1`` are left out, and so is every feature cell that is ``-1``.
+
+    Examples
+    --------
+    >>> schema = Schema(num_labels=2, num_values=(2, 3))
+    >>> counts = count_rows(schema, 1, [0, 0, 0], [1, 1, -1], [[0, 2], [0, -1], [1, 1]])
+    >>> counts.labels.tolist(), counts.features[0, 1].tolist()
+    ([[0, 2]], [2, 0, 0, 0, 1])
+    """
+    group = np.asarray(groups, dtype=np.int64)
+    label = np.asarray(labels, dtype=np.int64)
+    codes = np.asarray(features)
+    num_labels, num_cells = schema.num_labels, schema.num_cells
+    kept = (label >= 0) & (group >= 0)
+    block = (group[kept] * num_labels + label[kept]).astype(np.int64)
+    size = num_groups * num_labels
+    label_counts = np.bincount(block, minlength=size).reshape(num_groups, num_labels)
+    feature_counts = np.zeros((size, num_cells), dtype=np.int64)
+    for feature, num_values in enumerate(schema.num_values):
+        column = codes[kept, feature].astype(np.int64)
+        seen = column >= 0
+        flat = block[seen] * num_values + column[seen]
+        feature_counts[:, schema.cells_of(feature)] = np.bincount(
+            flat, minlength=size * num_values
+        ).reshape(size, num_values)
+    return GroupCounts(
+        schema,
+        label_counts.astype(np.int64),
+        feature_counts.reshape(num_groups, num_labels, num_cells),
+    )
+
+
+def merge_groups(counts: GroupCounts, partition: ArrayLike) -> GroupCounts:
+    """Add up the counts of the groups in each block of a partition.
+
+    Parameters
+    ----------
+    partition : (U,)
+        Block index of each group, ``0 .. K-1``.
+
+    Returns
+    -------
+    GroupCounts
+        ``K`` blocks in place of ``U`` groups.
+    """
+    block = np.asarray(partition, dtype=np.int64)
+    if block.shape != (counts.num_groups,):
+        raise ValueError(f"the partition has shape {block.shape}, not ({counts.num_groups},)")
+    num_blocks = int(block.max()) + 1 if block.size else 0
+    labels = np.zeros((num_blocks, *counts.labels.shape[1:]), dtype=np.int64)
+    features = np.zeros((num_blocks, *counts.features.shape[1:]), dtype=np.int64)
+    np.add.at(labels, block, counts.labels)
+    np.add.at(features, block, counts.features)
+    return GroupCounts(counts.schema, labels, features)

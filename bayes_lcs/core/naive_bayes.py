@@ -1,0 +1,123 @@
+"""The one likelihood under every sharing model: naive Bayes with its parameters integrated out.
+
+``P(y, x | phi, theta) = phi_y prod_f theta_{y,f,x_f}`` (thesis eqs. 2.1, 2.7) with Dirichlet
+priors. The sharing models differ only in *whose counts* enter these functions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayes_lcs.core.counts import GroupCounts
+from bayes_lcs.core.dirichlet import log_cells_marginal, log_dirichlet_multinomial
+from bayes_lcs.core.schema import Schema
+
+__all__ = [
+    "NaiveBayesParameters",
+    "dirichlet_mean",
+    "log_feature_likelihood",
+    "log_feature_marginal",
+    "log_label_marginal",
+    "log_row_predictive",
+    "posterior_parameters",
+]
+
+FloatArray = NDArray[np.float64]
+
+
+class NaiveBayesParameters(NamedTuple):
+    """Point values of the naive Bayes parameters of one or more blocks.
+
+    Attributes
+    ----------
+    phi : (..., L)
+        Label probabilities.
+    theta : (..., L, C)
+        Feature value probabilities on the flat cell axis; they sum to one within each feature.
+    """
+
+    phi: FloatArray
+    theta: FloatArray
+
+
+def log_label_marginal(label_counts: ArrayLike, label_prior: FloatArray) -> FloatArray:
+    """``log P(Y_u)`` of each group: ``B(m_u + alpha) / B(alpha)``; ``(..., L)`` to ``(...)``."""
+    return log_dirichlet_multinomial(label_counts, label_prior)
+
+
+def log_feature_marginal(
+    schema: Schema, feature_counts: ArrayLike, feature_prior: FloatArray
+) -> FloatArray:
+    """``log m(T)``: features of each block given its labels; ``(..., L, C)`` to ``(...)``.
+
+    ``m(T) = prod_{y,f} B(n_{T,y,f} + beta_{y,f}) / B(beta_{y,f})``. The total inside ``B`` is
+    ``n_{T,y,f,.}``, not ``m_{T,y}`` (thesis A.44 put right), so missing values are simply absent.
+    """
+    result: FloatArray = log_cells_marginal(schema, feature_counts, feature_prior).sum(axis=-1)
+    return result
+
+
+def dirichlet_mean(schema: Schema, counts: ArrayLike, prior: FloatArray) -> FloatArray:
+    """``(n + a) / sum(n + a)`` within each feature of the flat cell axis."""
+    pseudo = np.asarray(counts, dtype=np.float64) + prior
+    totals = schema.sum_values(pseudo)
+    result: FloatArray = pseudo / totals[..., schema.cell_feature]
+    return result
+
+
+def posterior_parameters(
+    counts: GroupCounts, label_prior: FloatArray, feature_prior: FloatArray
+) -> NaiveBayesParameters:
+    """Posterior mode of each block's parameters in the natural (softmax) parameterisation.
+
+    It is ``(n + a) / sum(n + a)``: also the posterior mean, always inside the simplex, and
+    defined for priors below one, where the density on the simplex itself has no interior mode.
+    """
+    pseudo = counts.labels + label_prior
+    phi = pseudo / pseudo.sum(axis=-1, keepdims=True)
+    return NaiveBayesParameters(phi, dirichlet_mean(counts.schema, counts.features, feature_prior))
+
+
+def log_feature_likelihood(
+    schema: Schema, log_theta: FloatArray, features: ArrayLike
+) -> FloatArray:
+    """``sum_f log theta_{y,f,x_f}`` of each row under each label; missing cells add nothing.
+
+    Parameters
+    ----------
+    log_theta : (..., L, C)
+        Log probabilities of the feature values.
+    features : (N, F)
+        Coded rows, ``-1`` missing.
+
+    Returns
+    -------
+    (..., N, L)
+    """
+    codes = np.asarray(features, dtype=np.int64)
+    total = np.zeros((*log_theta.shape[:-2], len(codes), schema.num_labels))
+    for feature in range(schema.num_features):
+        column = codes[:, feature]
+        seen = column >= 0
+        cells = schema.offsets[feature] + np.where(seen, column, 0)
+        term = np.swapaxes(log_theta[..., cells], -1, -2)
+        total += np.where(seen[:, None], term, 0.0)
+    return total
+
+
+def log_row_predictive(
+    counts: GroupCounts,
+    label_prior: FloatArray,
+    feature_prior: FloatArray,
+    features: ArrayLike,
+) -> FloatArray:
+    """``log P(y, x | counts)`` of each row under each block and label; shape ``(K, N, L)``.
+
+    One row at a time: rows are predicted from the counts alone, not from each other.
+    """
+    parameters = posterior_parameters(counts, label_prior, feature_prior)
+    likelihood = log_feature_likelihood(counts.schema, np.log(parameters.theta), features)
+    return np.log(parameters.phi)[:, None, :] + likelihood

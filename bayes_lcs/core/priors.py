@@ -1,0 +1,120 @@
+"""Hyper-parameters as users write them, resolved to arrays: scalars, arrays, or a Gamma prior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.dirichlet import log_gamma_density
+from bayes_lcs.core.schema import Schema
+
+__all__ = ["Gamma", "fixed_value", "freeze", "resolve_feature_prior", "resolve_label_prior"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """A Gamma prior (shape, rate) in place of a fixed hyper-parameter: "learn this one".
+
+    Examples
+    --------
+    >>> Gamma(2.0, 4.0).mean
+    0.5
+    """
+
+    shape: float = 1.0
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("shape", self.shape), ("rate", self.rate)):
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"Gamma {name} must be positive and finite, got {value}")
+
+    @property
+    def mean(self) -> float:
+        """Prior mean, where samplers start."""
+        return self.shape / self.rate
+
+    def log_density(self, x: float | FloatArray) -> FloatArray:
+        """Log prior density at ``x``."""
+        return log_gamma_density(x, self.shape, self.rate)
+
+
+def freeze(spec: Any) -> Any:
+    """Turn arrays in a hyper-parameter into nested tuples, so that models compare and hash."""
+    if isinstance(spec, Gamma) or np.isscalar(spec):
+        return spec
+    if isinstance(spec, np.ndarray):
+        return freeze(spec.tolist())
+    if isinstance(spec, Sequence) and not isinstance(spec, str):
+        return tuple(freeze(item) for item in spec)
+    raise TypeError(
+        f"a prior is a number, an array, a list with one entry a feature or a Gamma; got {spec!r}"
+    )
+
+
+def fixed_value(spec: float | Gamma, name: str) -> float:
+    """The number in ``spec``; where it is a Gamma prior, say that a value is needed."""
+    if isinstance(spec, Gamma):
+        raise ValueError(
+            f"{name} has a Gamma prior: it is learned, and this needs a value; "
+            f"use a model with {name}=<number>, for example {name}={spec.mean:g}"
+        )
+    return float(spec)
+
+
+def _positive(values: FloatArray, name: str) -> FloatArray:
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise ValueError(f"{name} must be positive and finite everywhere")
+    return values
+
+
+def resolve_label_prior(spec: Any, schema: Schema) -> FloatArray:
+    """Dirichlet parameters of the labels, ``(L,)``, from a number or one number a label."""
+    values = np.asarray(spec, dtype=np.float64)
+    if values.shape not in {(), (schema.num_labels,)}:
+        raise ValueError(
+            f"label_prior has shape {values.shape}; give one number, or one for each of the "
+            f"{schema.num_labels} labels"
+        )
+    return _positive(np.broadcast_to(values, (schema.num_labels,)).copy(), "label_prior")
+
+
+def resolve_feature_prior(spec: Any, schema: Schema) -> FloatArray:
+    """Dirichlet parameters ``beta_{y,f,x}`` on the flat cell axis, ``(L, C)``.
+
+    ``spec`` is one number; or a sequence with one entry a feature, each a number, an array of
+    ``V_f`` numbers, or an array ``(L, V_f)``; or an array already of shape ``(L, C)``.
+    """
+    if isinstance(spec, Gamma):
+        fixed_value(spec, "feature_prior")
+    shape = (schema.num_labels, schema.num_cells)
+    if np.isscalar(spec):
+        return _positive(np.full(shape, float(spec)), "feature_prior")  # type: ignore[arg-type]
+    try:
+        flat = np.asarray(spec, dtype=np.float64)
+    except ValueError:
+        flat = None
+    if flat is not None and flat.shape == shape and shape[0] != schema.num_features:
+        return _positive(flat.copy(), "feature_prior")
+    if len(spec) != schema.num_features:
+        raise ValueError(
+            f"feature_prior has {len(spec)} entries; give one number, an array of shape {shape}, "
+            f"or one entry for each of the {schema.num_features} features"
+        )
+    prior = np.empty(shape)
+    for feature, entry in enumerate(spec):
+        values = np.asarray(entry, dtype=np.float64)
+        num_values = schema.num_values[feature]
+        if values.shape not in {(), (num_values,), (schema.num_labels, num_values)}:
+            raise ValueError(
+                f"feature_prior of feature {feature} has shape {values.shape}; it may be one "
+                f"number, {num_values} numbers, or shape ({schema.num_labels}, {num_values})"
+            )
+        prior[:, schema.cells_of(feature)] = values
+    return _positive(prior, "feature_prior")

@@ -1,0 +1,75 @@
+"""What inference needs to know of a model, and nothing more.
+
+``models`` and ``inference`` never import each other; they meet here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.counts import GroupCounts
+from bayes_lcs.core.priors import Gamma
+from bayes_lcs.core.schema import Schema
+
+__all__ = ["KnownPartitionModel", "NaiveBayesModel", "PartitionModel", "Statistics"]
+
+FloatArray = NDArray[np.float64]
+
+
+class NaiveBayesModel(Protocol):
+    """A prior over the parameters of one naive Bayes likelihood in every group."""
+
+    @property
+    def name(self) -> str:
+        """Name for tables and messages."""
+
+    def label_parameters(self, schema: Schema) -> FloatArray:
+        """Dirichlet parameters of the labels, ``(L,)``."""
+
+    def feature_parameters(self, schema: Schema) -> FloatArray:
+        """Dirichlet parameters of the feature values, ``(L, C)``."""
+
+
+@runtime_checkable
+class KnownPartitionModel(NaiveBayesModel, Protocol):
+    """A model whose sharing structure is fixed in advance: none, or complete."""
+
+    def partition(self, num_groups: int) -> NDArray[np.int64]:
+        """Block of each group."""
+
+    def labels_for_prediction(self, counts: GroupCounts) -> NDArray[np.int64]:
+        """The label counts ``(U, L)`` that inform each group's label probabilities."""
+
+    def log_marginal(self, counts: GroupCounts) -> float:
+        """Log evidence in closed form."""
+
+    def new_group_counts(self, counts: GroupCounts) -> GroupCounts:
+        """Counts that inform a group never seen, as one block."""
+
+
+@runtime_checkable
+class PartitionModel(NaiveBayesModel, Protocol):
+    """A model with an unknown partition of the groups under a Chinese restaurant process."""
+
+    @property
+    def concentration(self) -> float | Gamma:
+        """Concentration of the process, or the prior under which it is learned."""
+
+    def log_label_marginal(self, counts: GroupCounts) -> float:
+        """``log P(Y)``, which does not depend on the partition."""
+
+
+class Statistics(Protocol):
+    """Everything in bulk is written this way: statistics of a block, merged, then an update."""
+
+    def statistics(self, params: Any, block: Any) -> Any:
+        """Sufficient statistics of one block of rows, a pytree."""
+
+    def merge(self, a: Any, b: Any) -> Any:
+        """Statistics of two blocks together."""
+
+    def update(self, params: Any, statistics: Any) -> Any:
+        """New parameters from the statistics of all blocks."""

@@ -1,0 +1,172 @@
+"""From NumPy arrays to tables, by codes or by names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayes_lcs.data.assemble import assemble
+from bayes_lcs.data.columns import RawColumn, RawTable, Source, is_missing, raw_column
+from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.table import GroupedTable
+
+__all__ = ["table_from_arrays"]
+
+
+def table_from_arrays(
+    features: ArrayLike,
+    labels: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    *,
+    num_values: int | Sequence[int] | None = None,
+    num_labels: int | None = None,
+    num_groups: int | None = None,
+    feature_names: Sequence[str] | None = None,
+    values: Sequence[Sequence[str]] | None = None,
+    label_name: str = "label",
+    label_values: Sequence[str] | None = None,
+    group_name: str = "group",
+    group_names: Sequence[str] | None = None,
+    missing_values: Iterable[str] = (),
+    categorical: bool | Iterable[str] = (),
+) -> GroupedTable:
+    """Code arrays; `GroupedTable.from_arrays` explains the parameters."""
+    matrix = _as_array(features)
+    if matrix.ndim != 2:
+        raise DataError(f"features must have two axes, rows and features, got {matrix.ndim}")
+    rows, width = matrix.shape
+    names = _names_or(feature_names, width, "feature_")
+    label_array = None if labels is None else _as_array(labels)
+    group_array = np.zeros(rows, np.int64) if groups is None else _as_array(groups)
+    for what, array in (("labels", label_array), ("groups", group_array)):
+        if array is not None and array.shape != (rows,):
+            raise DataError(f"{what} must have shape ({rows},) like the rows, got {array.shape}")
+    if groups is None:
+        group_names, num_groups = group_names or ("all",), 1
+
+    if num_values is None:
+        if label_values is None and num_labels is not None:
+            label_values = [str(code) for code in range(num_labels)]
+        if groups is None:
+            group_array = np.full(rows, group_names[0] if group_names else "all", dtype=object)
+        elif group_names is not None:
+            raise DataError("group_names= goes with num_values=; here the groups name themselves")
+        columns = dict(zip(names, matrix.T, strict=True))
+        columns[label_name] = np.full(rows, None) if label_array is None else label_array
+        columns[group_name] = group_array
+        if len(columns) != width + 2:
+            raise DataError("feature, label and group names must be distinct")
+
+        def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
+            return {name: _factorise(name, columns[name]) for name in wanted}
+
+        return assemble(
+            RawTable(tuple(columns), Source(), read),
+            group=group_name,
+            label=label_name,
+            features=names,
+            missing_values=missing_values,
+            values=None if values is None else dict(zip(names, values, strict=True)),
+            label_values=label_values,
+            categorical=categorical,
+        )
+
+    sizes = [num_values] * width if isinstance(num_values, int | np.integer) else list(num_values)
+    if len(sizes) != width:
+        raise DataError(f"num_values has {len(sizes)} entries for {width} features")
+    if values is not None and [len(entry) for entry in values] != sizes:
+        raise DataError(f"values must list {sizes} names, as num_values says")
+    label_codes, label_names = _codes_or_names(
+        np.full(rows, -1) if label_array is None else label_array,
+        label_name,
+        num_labels,
+        label_values,
+        "num_labels= or label_values=",
+    )
+    group_codes, named_groups = _codes_or_names(
+        group_array, group_name, num_groups, group_names, "num_groups= or group_names="
+    )
+    return GroupedTable(
+        features=_fill(matrix),
+        labels=label_codes,
+        groups=group_codes,
+        feature_names=names,
+        values=tuple(
+            tuple(values[f]) if values is not None else _names_or(None, size)
+            for f, size in enumerate(sizes)
+        ),
+        label_name=label_name,
+        label_values=label_names,
+        group_name=group_name,
+        group_names=named_groups,
+    )
+
+
+def _as_array(given: ArrayLike) -> NDArray[Any]:
+    """An array in which None and NaN survive beside text, and masked arrays stay masked."""
+    if hasattr(given, "__array__"):
+        return given if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
+    array = np.array(given, dtype=object)
+    plain = np.asarray(given)
+    return plain if plain.dtype.kind in "biuf" and plain.shape == array.shape else array
+
+
+def _names_or(names: Sequence[str] | None, size: int, prefix: str = "") -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"{prefix}{number}" for number in range(size))
+    if len(names) != size:
+        raise DataError(f"{len(names)} names were given for {size}")
+    return tuple(names)
+
+
+def _fill(array: NDArray[Any]) -> NDArray[Any]:
+    """Codes with -1 where the mask is set."""
+    if array.dtype == bool:
+        array = array.astype(np.int8)
+    return array.filled(-1) if isinstance(array, np.ma.MaskedArray) else array
+
+
+def _codes_or_names(
+    array: NDArray[Any], what: str, size: int | None, names: Sequence[str] | None, how: str
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Integer codes as they are, or text turned into codes in order of first appearance."""
+    if array.dtype.kind in "biu":
+        codes = _fill(array)
+        if size is None:
+            size = len(names) if names is not None else int(codes.max(initial=-1)) + 1
+        if size < 1:
+            raise DataError(f"all are missing; say how many there are with {how}", column=what)
+        return codes, _names_or(names, size)
+    column = _factorise(what, array)
+    if names is None:
+        return column.codes, column.names
+    known = {name: code for code, name in enumerate(names)}
+    for code, name in enumerate(column.names):
+        if name not in known:
+            raise DataError(f"unknown name {name!r}", row=column.first_row(code), column=what)
+    recode = np.array([*(known[name] for name in column.names), -1], dtype=np.int32)
+    return recode[column.codes], tuple(names)
+
+
+def _factorise(name: str, array: NDArray[Any]) -> RawColumn:
+    mask = np.ma.getmaskarray(array)
+    plain = np.ma.getdata(array)
+    if plain.dtype.kind == "O":
+        known: dict[Any, int] = {}
+        codes = np.full(plain.shape, -1, np.int64)
+        for row, value in enumerate(plain.tolist()):
+            if not mask[row] and not is_missing(value):
+                try:
+                    codes[row] = known.setdefault((type(value), value), len(known))
+                except TypeError:
+                    raise DataError(
+                        f"a cell holds {type(value).__name__}, not a single value",
+                        row=row,
+                        column=name,
+                    ) from None
+        return raw_column(name, codes, [value for _, value in known])
+    uniques, codes = np.unique(plain, return_inverse=True)
+    return raw_column(name, np.where(mask, -1, codes), list(uniques))

@@ -1,0 +1,135 @@
+"""Numbers into named bins, only ever because the user asked for it.
+
+``m`` increasing edges make ``m + 1`` bins: below the first edge, between neighbours (lower edge
+included, upper excluded), and from the last edge up. The end bins are open, so numbers outside
+the edges, infinities included, fall into them; NaN is missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.data.columns import RawColumn, Source, parse_number
+from bayes_lcs.data.errors import DataError
+
+__all__ = ["bin_column", "bin_names", "check_edges", "column_numbers", "quantile_edges"]
+
+
+def quantile_edges(
+    numbers: NDArray[np.float64], num_bins: int, counts: NDArray[np.int64] | None = None
+) -> tuple[float, ...]:
+    """Edges that split the numbers into ``num_bins`` bins as equal as ties allow.
+
+    Each edge is a number that occurs: the first whose rank reaches the quantile. Ties can make
+    quantiles coincide, which leaves fewer bins; if only one would be left, that is an error.
+
+    Parameters
+    ----------
+    numbers
+        The numbers; NaN and infinities are left out of account.
+    num_bins
+        How many bins to make, at least 2.
+    counts
+        How often each number occurs; once, unless told.
+
+    Examples
+    --------
+    >>> quantile_edges(np.arange(8.0), 4)
+    (2.0, 4.0, 6.0)
+    >>> quantile_edges(np.array([0.0, 0, 0, 0, 0, 1, 2, 3]), 4)
+    (1.0, 2.0)
+    """
+    if isinstance(num_bins, bool) or not isinstance(num_bins, int | np.integer) or num_bins < 2:
+        raise DataError(f"the number of bins must be a whole number from 2 up, got {num_bins!r}")
+    weights = np.ones(numbers.size, np.int64) if counts is None else counts
+    keep = np.isfinite(numbers) & (weights > 0)
+    distinct, inverse = np.unique(numbers[keep], return_inverse=True)
+    if distinct.size < 2:
+        raise DataError(
+            f"{num_bins} bins collapse to one: the column has "
+            f"{'only one number' if distinct.size else 'no number'}; leave it out with ignore="
+        )
+    below = np.cumsum(np.bincount(inverse, weights=weights[keep]))  # rows up to each number
+    wanted = below[-1] * np.arange(1, num_bins) / num_bins
+    # An edge on the smallest number would leave the first bin empty: move it up by one.
+    index = np.maximum(np.searchsorted(below, wanted, side="right"), 1)
+    return tuple(float(distinct[i]) for i in np.unique(index))
+
+
+def check_edges(edges: Sequence[float]) -> tuple[float, ...]:
+    """Return edges as floats after checking that they are finite and increase.
+
+    Examples
+    --------
+    >>> check_edges([0, 10, 20])
+    (0.0, 10.0, 20.0)
+    """
+    try:
+        numbers = tuple(float(edge) for edge in edges)
+    except (TypeError, ValueError):
+        raise DataError(f"edges must be a list of numbers, got {edges!r}") from None
+    if not numbers or not all(math.isfinite(edge) for edge in numbers):
+        raise DataError(
+            f"edges must be one or more finite numbers, got {list(numbers)}; the end bins are open"
+        )
+    if any(high <= low for low, high in zip(numbers, numbers[1:], strict=False)):
+        raise DataError(f"edges must increase, got {list(numbers)}")
+    return numbers
+
+
+def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
+    """Name the bins between edges.
+
+    Examples
+    --------
+    >>> bin_names([0, 10, 20.5])
+    ('< 0', '[0, 10)', '[10, 20.5)', '≥ 20.5')
+    """
+    texts = [f"{edge:.6g}" for edge in edges]
+    if len(set(texts)) < len(texts):
+        texts = [repr(float(edge)) for edge in edges]
+    middle = (f"[{low}, {high})" for low, high in zip(texts, texts[1:], strict=False))
+    return (f"< {texts[0]}", *middle, f"≥ {texts[-1]}")
+
+
+def column_numbers(column: RawColumn, missing: frozenset[str], source: Source) -> NDArray[np.float64]:
+    """The number each distinct name of a column spells; NaN for missing ones.
+
+    A name that is no number and not missing is an error naming its first row.
+    """
+    numbers = np.full(len(column.names), np.nan)
+    for code, name in enumerate(column.names):
+        number = None if name in missing else parse_number(name)
+        if number is not None:
+            numbers[code] = number
+        elif name not in missing and name.strip().lower() not in ("nan", "+nan", "-nan"):
+            row = column.first_row(code)
+            if row is not None:
+                raise source.error(
+                    f"{name!r} is not a number, but the column is to be binned; correct the cell "
+                    "or list it in missing_values=",
+                    row=row,
+                    column=column.name,
+                )
+    return numbers
+
+
+def bin_column(
+    column: RawColumn, missing: frozenset[str], edges: Sequence[float], source: Source
+) -> NDArray[np.int32]:
+    """Code a column of numbers by the bins they fall into; -1 is missing.
+
+    Examples
+    --------
+    >>> ages = RawColumn("age", np.array([0, 1, 2, 3, -1]), ("17", "18", "inf", "?"))
+    >>> bin_column(ages, frozenset("?"), [18, 65], Source()).tolist()
+    [0, 1, 2, -1, -1]
+    """
+    numbers = column_numbers(column, missing, source)
+    bins = np.searchsorted(np.asarray(edges, dtype=float), numbers, side="right")
+    recode = np.append(np.where(np.isnan(numbers), -1, bins), -1).astype(np.int32)
+    return recode[column.codes]

@@ -1,0 +1,170 @@
+"""Columns as they come from a file, a frame or an array, before they are coded for a table.
+
+Every source hands over the same thing, a `RawTable` of dictionary-coded text columns, so that all
+rules about names, missing cells and bins are written once, in `bayes_lcs.data.assemble`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.data.errors import DataError
+
+__all__ = [
+    "RawColumn",
+    "RawTable",
+    "Source",
+    "is_missing",
+    "natural_order",
+    "parse_number",
+    "raw_column",
+    "value_name",
+]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where rows came from, so that errors can name the place.
+
+    ``line_of`` gives the line of a row in a text file; without it rows are counted from 0.
+    """
+
+    file: str | None = None
+    line_of: Callable[[int], int | None] | None = None
+
+    def error(self, message: str, *, row: int | None = None, column: str | None = None) -> DataError:
+        """Return the error for one place."""
+        line = None if row is None or self.line_of is None else self.line_of(row)
+        shown_row = row if line is None else None
+        return DataError(message, file=self.file, line=line, row=shown_row, column=column)
+
+
+@dataclass(frozen=True)
+class RawColumn:
+    """One column of text: ``codes`` into distinct ``names``, -1 where the source has no value.
+
+    ``fixed`` says that the source itself lists the values (a Categorical): their order, and those
+    that never occur, then mean something. ``edges`` are set if the names are bins already.
+    """
+
+    name: str
+    codes: NDArray[np.int32]
+    names: tuple[str, ...]
+    fixed: bool = False
+    edges: tuple[float, ...] = ()
+
+    def first_row(self, code: int) -> int | None:
+        """The first row that holds a name, if any does."""
+        rows = np.flatnonzero(self.codes == code)
+        return int(rows[0]) if rows.size else None
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """The column names of a source, and a function that reads some of the columns."""
+
+    names: tuple[str, ...]
+    source: Source
+    read: Callable[[Sequence[str]], dict[str, RawColumn]]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a Python object means "no value": None, NaN, NaT or pandas.NA.
+
+    Examples
+    --------
+    >>> [is_missing(value) for value in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and math.isnan(value)
+
+
+def value_name(value: Any) -> str:
+    """The text that names a value: whole numbers without a point, the rest as Python prints it.
+
+    Examples
+    --------
+    >>> [value_name(value) for value in ("007", 7, 7.0, 0.5, True)]
+    ['007', '7', '7', '0.5', 'True']
+    """
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float | np.floating) and math.isfinite(value) and value == int(value):
+        return str(int(value))
+    if isinstance(value, bytes | bytearray | list | dict | set | tuple | np.ndarray):
+        raise DataError(f"a cell holds {type(value).__name__} {value!r:.40}, not a single value")
+    return str(value)
+
+
+def parse_number(text: str) -> float | None:
+    """The number that a text spells, or None; NaN spells no number.
+
+    Examples
+    --------
+    >>> [parse_number(text) for text in ("1e3", " 7", "1_000", "NaN", "12 kg")]
+    [1000.0, 7.0, None, None, None]
+    """
+    if "_" in text:  # Python's own digit grouping is not how data files write numbers
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def natural_order(names: Iterable[str]) -> list[str]:
+    """Sort names as numbers if every one is a number, else as text.
+
+    Examples
+    --------
+    >>> natural_order(["10", "2", "1.5"]), natural_order(["10", "2", "x"])
+    (['1.5', '2', '10'], ['10', '2', 'x'])
+    """
+    names = list(names)
+    numbers = [parse_number(name) for name in names]
+    if any(number is None for number in numbers):
+        return sorted(names)
+    return [name for _, name in sorted(zip(numbers, names, strict=True))]
+
+
+def raw_column(
+    name: str, codes: NDArray[Any], uniques: Iterable[Any], *, fixed: bool = False
+) -> RawColumn:
+    """Name the distinct values of a factorised column; values of one name become one.
+
+    Parameters
+    ----------
+    name
+        The name of the column.
+    codes
+        Index of each row into ``uniques``; -1 is missing.
+    uniques
+        Distinct objects of any simple type, missing ones allowed.
+    fixed
+        Whether the source listed the values in an order that counts.
+
+    Examples
+    --------
+    >>> column = raw_column("size", np.array([0, 1, 2, -1, 3]), [1, "1", None, 2.0])
+    >>> column.names, column.codes.tolist()
+    (('1', '2'), [0, 0, -1, -1, 1])
+    """
+    known: dict[str, int] = {}
+    recode = []
+    for value in uniques:
+        try:
+            text = None if is_missing(value) else value_name(value)
+        except DataError as error:
+            raise DataError(error.message, column=name) from None
+        recode.append(-1 if text is None else known.setdefault(text, len(known)))
+    table = np.array([*recode, -1], dtype=np.int32)  # the last entry serves code -1
+    return RawColumn(name, table[codes], tuple(known), fixed)

@@ -1,0 +1,68 @@
+"""The errors that tell a user what is wrong with a data file, where, and what to do."""
+
+from __future__ import annotations
+
+__all__ = ["DataError", "DatasetNotFound"]
+
+
+class DataError(ValueError):
+    """Something in the data is wrong; the message says where and what to do about it.
+
+    Parameters
+    ----------
+    message
+        What is wrong and what to do.
+    file
+        The file in which it was found.
+    line
+        The line of a text file, counted from 1 (the header is line 1).
+    row
+        The row of a table that did not come from a text file, counted from 0.
+    column
+        The name of the column.
+
+    Examples
+    --------
+    >>> print(DataError("'abc' is not a number", file="people.csv", line=7, column="age"))
+    people.csv, line 7, column 'age': 'abc' is not a number
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        row: int | None = None,
+        column: str | None = None,
+    ) -> None:
+        self.message = message
+        self.file = file
+        self.line = line
+        self.row = row
+        self.column = column
+        where = [] if file is None else [file]
+        if line is not None:
+            where.append(f"line {line}")
+        if row is not None:
+            where.append(f"row {row}")
+        if column is not None:
+            where.append(f"column {column!r}")
+        super().__init__(f"{', '.join(where)}: {message}" if where else message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle with the place, so that the error survives a process pool."""
+        return (_rebuild, (self.message, self.file, self.line, self.row, self.column))
+
+
+def _rebuild(
+    message: str, file: str | None, line: int | None, row: int | None, column: str | None
+) -> DataError:
+    return DataError(message, file=file, line=line, row=row, column=column)
+
+
+class DatasetNotFound(FileNotFoundError):
+    """A named data set is not on this machine; the message says what to set or fetch."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else "data set not found"

@@ -1,0 +1,1 @@
+"""How beliefs meet data: the exact subset recursion, and samplers."""

@@ -1,0 +1,230 @@
+"""Subset convolutions ``h(S) = sum_{T subset of S} f(T) g(S - T)`` over all subsets of n items.
+
+Three arithmetics: sums of products; maxima of sums, for the best partition; and sums of products
+in logs relative to those maxima, which no range of scores can break. All need 3^n terms, and the
+fast ranked Moebius transform is not used: it subtracts, and block weights span hundreds of orders
+of magnitude.
+
+*Sums of products* are matrix products. The index is split into high bits and the 7 lowest. For a
+fixed high part ``A`` of ``T`` the high parts of ``S - T`` run over the subsets of the complement
+of ``A``, and their low parts meet in one 128 x 128 matrix built from ``f(A, .)``.
+
+*The other two* halve on the leading bit, ``h_0 = f_0 * g_0`` and ``h_1 = f_0 * g_1 + f_1 * g_0``,
+by copying, so that the last three bits meet in 27 operations on long contiguous vectors.
+
+Work is shared between threads by the leading bits of ``S``: each owns its part of the result.
+BLAS itself is held to one thread, since its own threads stall on machines that are shared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from bayes_lcs.core.bits import popcounts, subsets_of
+
+__all__ = ["convolve", "convolve_max", "convolve_relative"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Tick = Callable[[], None]
+
+LOW_BITS = 7
+CHUNK_BITS = 12
+LEAF_BITS = 3
+THREAD_BITS = 3
+
+
+class _Accumulate(Protocol):
+    """Add the convolution of two contiguous parts to the part of the result they meet in.
+
+    All three are arrays over the same ``2**n`` subsets; ``target`` is the index of ``into``
+    within the whole, for arithmetics that look something up there.
+    """
+
+    def __call__(self, f: FloatArray, g: FloatArray, into: FloatArray, target: int) -> None: ...
+
+
+def _shared_by_target(
+    f: FloatArray, g: FloatArray, out: FloatArray, accumulate: _Accumulate, tick: Tick | None
+) -> None:
+    """Run ``accumulate`` over all pairs of leading bits, one task for each leading part of S."""
+    size = f.size
+    bits = THREAD_BITS if size >= 1 << (CHUNK_BITS + THREAD_BITS) else 0
+    parts, width = 1 << bits, size >> bits
+
+    def task(target: int) -> None:
+        into = out[..., target * width : (target + 1) * width]
+        for part in subsets_of(target):
+            rest = target ^ int(part)
+            accumulate(
+                f[part * width : (part + 1) * width],
+                g[..., rest * width : (rest + 1) * width],
+                into,
+                target * width,
+            )
+            if tick is not None:
+                tick()
+
+    with (
+        threadpool_limits(limits=1, user_api="blas"),
+        ThreadPoolExecutor(os.cpu_count() or 1) as pool,
+    ):
+        # Largest tasks first, so that the last one to finish is small.
+        list(pool.map(task, np.argsort(-popcounts(bits), kind="stable").tolist()))
+
+
+@lru_cache(maxsize=16)
+def _difference_index(low: int) -> IntArray:
+    """``index[r, s] = s - r`` where ``r`` is a subset of ``s``, else ``low`` (a zero pad)."""
+    r, s = np.arange(low)[:, None], np.arange(low)[None, :]
+    return np.where((r & s) == r, s ^ r, low)
+
+
+def _accumulate_products(f: FloatArray, g: FloatArray, into: FloatArray, target: int) -> None:
+    low = min(1 << LOW_BITS, f.size)
+    high = f.size // low
+    index = _difference_index(low)
+    padded = np.zeros((high, low + 1))
+    padded[:, :low] = f.reshape(high, low)
+    # High index first, so that the rows gathered for one product are contiguous.
+    rest = np.ascontiguousarray(g.reshape(-1, high, low).swapaxes(0, 1))
+    out = np.zeros_like(rest)
+    matrix = np.empty((low, low))
+    for part in range(high):
+        others = subsets_of((high - 1) ^ part)
+        np.take(padded[part], index, out=matrix, mode="clip")
+        rows = rest[others]
+        out[part | others] += (rows.reshape(-1, low) @ matrix).reshape(rows.shape)
+    into += out.swapaxes(0, 1).reshape(into.shape)
+
+
+def convolve(f: FloatArray, g: FloatArray, tick: Tick | None = None) -> FloatArray:
+    """Sum-product subset convolution.
+
+    Parameters
+    ----------
+    f : (2**n,)
+        Non-negative weights of the part ``T``.
+    g : (..., 2**n)
+        Non-negative values of the rest; leading axes are carried along.
+    tick
+        Called often, from several threads.
+
+    Examples
+    --------
+    >>> convolve(np.array([1.0, 2.0]), np.array([10.0, 100.0])).tolist()
+    [10.0, 120.0]
+    """
+    out = np.zeros(g.shape)
+    _shared_by_target(f, g, out, _accumulate_products, tick)
+    return out
+
+
+def convolve_max(f: FloatArray, g: FloatArray, tick: Tick | None = None) -> FloatArray:
+    """Max-plus subset convolution ``h(S) = max_T f(T) + g(S - T)``.
+
+    Examples
+    --------
+    >>> convolve_max(np.array([1.0, 5.0]), np.array([0.0, 3.0])).tolist()
+    [1.0, 5.0]
+    """
+
+    def accumulate(f: FloatArray, g: FloatArray, into: FloatArray, target: int) -> None:
+        _Halving(f.size, join=np.maximum).accumulate(f, g, into, None)
+
+    out = np.full(f.size, -np.inf)
+    _shared_by_target(f, g, out, accumulate, tick)
+    return out
+
+
+def convolve_relative(
+    f: FloatArray, g: FloatArray, best: FloatArray, tick: Tick | None = None
+) -> FloatArray:
+    """``sum_T exp(f(T) + g(S - T) - best(S))``, with ``f`` and ``g`` in logs.
+
+    With ``best`` from :func:`convolve_max` each result lies between one and the number of
+    partitions, whatever the range of the scores. Slower than :func:`convolve`: an exponential
+    for each of the 3^n terms.
+    """
+
+    def accumulate(f: FloatArray, g: FloatArray, into: FloatArray, target: int) -> None:
+        _Halving(f.size, join=np.add).accumulate(f, g, into, best[target : target + f.size])
+
+    out = np.zeros(f.size)
+    _shared_by_target(f, g, out, accumulate, tick)
+    return out
+
+
+class _Halving:
+    """Convolution by halving on the leading bit, in buffers that are made once.
+
+    Down to ``2**CHUNK_BITS`` the halves are slices. Below, level ``j`` holds the ``3**j`` pairs
+    of parts side by side as columns of ``(2**(k - j), 3**j)`` arrays, until ``LEAF_BITS`` remain.
+    """
+
+    def __init__(self, size: int, join: np.ufunc) -> None:
+        self.join = join
+        chunk = min(size, 1 << CHUNK_BITS)
+        depth = max(chunk.bit_length() - 1 - LEAF_BITS, 0)
+        shapes = [(chunk >> level, 3**level) for level in range(depth + 1)]
+        self.f, self.g, self.best, self.out = ([np.empty(s) for s in shapes] for _ in range(4))
+        self.term = np.empty(shapes[-1][1])
+
+    def accumulate(
+        self, f: FloatArray, g: FloatArray, into: FloatArray, best: FloatArray | None
+    ) -> None:
+        """Join the convolution of ``f`` and ``g`` into ``into``."""
+        if f.size == len(self.f[0]):
+            self.join(into, self._chunk(f, g, best), out=into)
+            return
+        half = f.size // 2
+        low, high = slice(0, half), slice(half, None)
+        for of_f, of_g, of_out in ((low, low, low), (low, high, high), (high, low, high)):
+            reference = None if best is None else best[of_out]
+            self.accumulate(f[of_f], g[of_g], into[of_out], reference)
+
+    def _chunk(self, f: FloatArray, g: FloatArray, best: FloatArray | None) -> FloatArray:
+        self.f[0][:, 0], self.g[0][:, 0] = f, g
+        _spread(self.f, (0, 0, 1))
+        _spread(self.g, (0, 1, 0))
+        if best is not None:
+            self.best[0][:, 0] = best
+            _spread(self.best, (0, 1, 1))
+        self._leaf(relative=best is not None)
+        for level in range(len(self.out) - 1, 0, -1):
+            three, above = self.out[level], self.out[level - 1]
+            half, width = three.shape[0], above.shape[1]
+            above[:half] = three[:, :width]
+            self.join(three[:, width : 2 * width], three[:, 2 * width :], out=above[half:])
+        return self.out[0][:, 0]
+
+    def _leaf(self, relative: bool) -> None:
+        f, g, best, out = self.f[-1], self.g[-1], self.best[-1], self.out[-1]
+        for target in range(len(f)):
+            for part in range(target + 1):
+                if part & target != part:
+                    continue
+                term = self.term if part else out[target]
+                np.add(f[part], g[target ^ part], out=term)
+                if relative:
+                    np.subtract(term, best[target], out=term)
+                    np.exp(term, out=term)
+                if part:
+                    self.join(out[target], term, out=out[target])
+
+
+def _spread(levels: list[FloatArray], halves: tuple[int, int, int]) -> None:
+    """Copy the halves of each level side by side into the next."""
+    for above, below in zip(levels, levels[1:], strict=False):
+        half, width = len(below), above.shape[1]
+        for position, which in enumerate(halves):
+            source = above[which * half : (which + 1) * half]
+            below[:, position * width : (position + 1) * width] = source
