@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,14 @@ from numpy.typing import NDArray
 from bayes_lcs.core.dirichlet import log_gamma_density
 from bayes_lcs.core.schema import Schema
 
-__all__ = ["Gamma", "fixed_value", "freeze", "resolve_feature_prior", "resolve_label_prior"]
+__all__ = [
+    "Gamma",
+    "fixed_value",
+    "freeze",
+    "frozen_prior",
+    "resolve_feature_prior",
+    "resolve_label_prior",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -58,6 +66,38 @@ def freeze(spec: Any) -> Any:
     )
 
 
+def frozen_prior(spec: Any, name: str, *, learnable: bool = False) -> Any:
+    """Check a hyper-parameter when a model is constructed, and return it frozen.
+
+    Every number in it must be positive and finite. Whether its shape fits the data is only known
+    when there is a schema: the ``resolve_*`` functions say so then.
+
+    Examples
+    --------
+    >>> frozen_prior([1, [0.5, 0.5]], "feature_prior")
+    (1.0, (0.5, 0.5))
+    >>> frozen_prior(0, "label_prior")
+    Traceback (most recent call last):
+        ...
+    ValueError: label_prior must be positive and finite, got 0
+    """
+    if isinstance(spec, Gamma):
+        if not learnable:
+            raise TypeError(f"{name} cannot be learned: give numbers instead of {spec}")
+        return spec
+
+    def check(item: Any) -> Any:
+        if isinstance(item, tuple):
+            return tuple(check(part) for part in item)
+        if isinstance(item, bool | np.bool) or not isinstance(item, Real):
+            raise TypeError(f"{name} must be made of numbers, got {item!r}")
+        if not (np.isfinite(item) and item > 0):
+            raise ValueError(f"{name} must be positive and finite, got {item}")
+        return float(item)
+
+    return check(freeze(spec))
+
+
 def fixed_value(spec: float | Gamma, name: str) -> float:
     """The number in ``spec``; where it is a Gamma prior, say that a value is needed."""
     if isinstance(spec, Gamma):
@@ -100,7 +140,7 @@ def resolve_feature_prior(spec: Any, schema: Schema) -> FloatArray:
         flat = np.asarray(spec, dtype=np.float64)
     except ValueError:
         flat = None
-    if flat is not None and flat.shape == shape and shape[0] != schema.num_features:
+    if flat is not None and flat.shape == shape:
         return _positive(flat.copy(), "feature_prior")
     if len(spec) != schema.num_features:
         raise ValueError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -19,15 +18,15 @@ from bayes_lcs.data.columns import (
     RawColumn,
     RawTable,
     Source,
-    is_missing,
     natural_order,
     parse_number,
     value_name,
 )
 from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.selection import as_list, check_option, find_columns, missing_tokens
 from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["assemble", "code_column", "find_columns", "missing_tokens"]
+__all__ = ["assemble", "check_groups_present", "code_column"]
 
 MANY_VALUES = 20
 """Up to so many different values a column is never suspected of holding numbers or identifiers."""
@@ -57,11 +56,11 @@ def assemble(
     source = raw.source
     chosen = find_columns(raw, group, label, features, ignore)
     bins, edges, values = dict(bins or {}), dict(edges or {}), dict(values or {})
-    forced = set(chosen) if categorical is True else set(_strings(categorical or ()))
+    forced = set(chosen) if categorical is True else set(as_list(categorical or ()))
     for option, named in (("bins", bins), ("edges", edges), ("values", values)):
-        _check_option(option, named, chosen, source)
+        check_option(option, named, chosen, source)
     if categorical is not True:
-        _check_option("categorical", forced, chosen, source)
+        check_option("categorical", forced, chosen, source)
     for name in chosen:
         asked = [o for o, d in (("bins", bins), ("edges", edges), ("values", values)) if name in d]
         if len(asked) > 1:
@@ -111,66 +110,6 @@ def assemble(
     )
 
 
-def find_columns(
-    raw: RawTable,
-    group: str,
-    label: str,
-    features: Sequence[str] | None,
-    ignore: Iterable[str] = (),
-) -> list[str]:
-    """The feature columns, after checking that every column named is there and used once."""
-    if group == label:
-        raise raw.source.error("one column cannot be both group and label", column=group)
-    ignored = _strings(ignore)
-    for name in (group, label, *_strings(features or ()), *ignored):
-        require_column(raw, name)
-    if features is None:
-        chosen = [name for name in raw.names if name not in (group, label, *ignored)]
-    else:
-        chosen = [name for name in _strings(features) if name not in ignored]
-        for name in chosen:
-            if name in (group, label):
-                what = "group" if name == group else "label"
-                raise raw.source.error(f"the {what} column cannot be a feature too", column=name)
-            if chosen.count(name) > 1:
-                raise raw.source.error("named twice in features=", column=name)
-    if not chosen:
-        raise raw.source.error("no column is left to be a feature")
-    return chosen
-
-
-def require_column(raw: RawTable, name: str) -> None:
-    """Raise an error that suggests similar names if a column is not there."""
-    if name not in raw.names:
-        close = difflib.get_close_matches(name, raw.names, n=3, cutoff=0.6)
-        folded = [other for other in raw.names if other.strip().lower() == name.strip().lower()]
-        hint = list(dict.fromkeys(folded + close))
-        some = ", ".join(map(repr, raw.names[:12])) + (", …" if len(raw.names) > 12 else "")
-        raise raw.source.error(
-            "there is no such column; "
-            + (f"did you mean {' or '.join(map(repr, hint))}?" if hint else f"there are {some}")
-            + (" (is the delimiter right? pass delimiter=)" if len(raw.names) == 1 else ""),
-            column=name,
-        )
-
-
-def missing_tokens(
-    given: Iterable[str] | Mapping[str, Iterable[str]], columns: Sequence[str], raw: RawTable
-) -> dict[str, frozenset[str]]:
-    """The cells that mean "missing" in each column; None and NaN need not be listed."""
-    if isinstance(given, Mapping):
-        for name in given:
-            require_column(raw, name)
-        per_column = {name: given.get(name, ("",)) for name in columns}
-    else:
-        tokens = tuple(_strings(given))
-        per_column = dict.fromkeys(columns, tokens)
-    return {
-        name: frozenset(value_name(t) for t in _strings(tokens) if not is_missing(t))
-        for name, tokens in per_column.items()
-    }
-
-
 def code_column(
     column: RawColumn,
     missing: frozenset[str],
@@ -193,7 +132,7 @@ def code_column(
     """
     used = np.bincount(column.codes[column.codes >= 0], minlength=len(column.names)) > 0
     if vocabulary is not None:
-        names = tuple(value_name(value) for value in _strings(vocabulary))
+        names = tuple(value_name(value) for value in as_list(vocabulary))
     elif column.fixed:
         names = tuple(name for name in column.names if name not in missing)
     else:
@@ -289,30 +228,17 @@ def _check_category(name: str, values: tuple[str, ...], num_rows: int, source: S
     many = len(values)
     if many <= MANY_VALUES:
         return
-    if many > MANY_NUMBERS or many > NUMBERS_PER_ROW * num_rows:
-        if all(parse_number(value) is not None for value in values):
-            raise source.error(
-                f"holds {many} different numbers; say how to bin them with "
-                f"bins={{{name!r}: 4}} or edges={{{name!r}: [...]}}, leave the column out with "
-                f"ignore=[{name!r}], or take each number for a name with categorical=[{name!r}]",
-                column=name,
-            )
+    suspicious = many > MANY_NUMBERS or many > NUMBERS_PER_ROW * num_rows
+    if suspicious and all(parse_number(value) is not None for value in values):
+        raise source.error(
+            f"holds {many} different numbers; say how to bin them with bins={{{name!r}: 4}} or "
+            f"edges={{{name!r}: [...]}}, leave the column out with ignore=[{name!r}], or take "
+            f"each number for a name with categorical=[{name!r}]",
+            column=name,
+        )
     if many > num_rows / 2:
         raise source.error(
             f"has {many} different values in {num_rows} rows and looks like an identifier; leave "
             f"it out with ignore=[{name!r}], or keep it with categorical=[{name!r}]",
             column=name,
         )
-
-
-def _check_option(
-    option: str, named: Iterable[str], features: Sequence[str], source: Source
-) -> None:
-    for name in named:
-        if name not in features:
-            raise source.error(f"{option}= names a column that is not a feature", column=name)
-
-
-def _strings(given: Iterable[str]) -> list[str]:
-    """A list of names from a sequence, or from one name."""
-    return [given] if isinstance(given, str) else list(given)

@@ -8,7 +8,9 @@ the edges, infinities included, fall into them; NaN is missing.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +45,7 @@ def quantile_edges(
     >>> quantile_edges(np.array([0.0, 0, 0, 0, 0, 1, 2, 3]), 4)
     (1.0, 2.0)
     """
-    if isinstance(num_bins, bool) or not isinstance(num_bins, int | np.integer) or num_bins < 2:
+    if not hasattr(num_bins, "__index__") or operator.index(num_bins) < 2:
         raise DataError(f"the number of bins must be a whole number from 2 up, got {num_bins!r}")
     weights = np.ones(numbers.size, np.int64) if counts is None else counts
     keep = np.isfinite(numbers) & (weights > 0)
@@ -76,7 +78,7 @@ def check_edges(edges: Sequence[float]) -> tuple[float, ...]:
         raise DataError(
             f"edges must be one or more finite numbers, got {list(numbers)}; the end bins are open"
         )
-    if any(high <= low for low, high in zip(numbers, numbers[1:], strict=False)):
+    if any(high <= low for low, high in pairwise(numbers)):
         raise DataError(f"edges must increase, got {list(numbers)}")
     return numbers
 
@@ -92,11 +94,13 @@ def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
     texts = [f"{edge:.6g}" for edge in edges]
     if len(set(texts)) < len(texts):
         texts = [repr(float(edge)) for edge in edges]
-    middle = (f"[{low}, {high})" for low, high in zip(texts, texts[1:], strict=False))
+    middle = (f"[{low}, {high})" for low, high in pairwise(texts))
     return (f"< {texts[0]}", *middle, f"≥ {texts[-1]}")
 
 
-def column_numbers(column: RawColumn, missing: frozenset[str], source: Source) -> NDArray[np.float64]:
+def column_numbers(
+    column: RawColumn, missing: frozenset[str], source: Source
+) -> NDArray[np.float64]:
     """The number each distinct name of a column spells; NaN for missing ones.
 
     A name that is no number and not missing is an error naming its first row.

@@ -38,7 +38,9 @@ class Source:
     file: str | None = None
     line_of: Callable[[int], int | None] | None = None
 
-    def error(self, message: str, *, row: int | None = None, column: str | None = None) -> DataError:
+    def error(
+        self, message: str, *, row: int | None = None, column: str | None = None
+    ) -> DataError:
         """Return the error for one place."""
         line = None if row is None or self.line_of is None else self.line_of(row)
         shown_row = row if line is None else None

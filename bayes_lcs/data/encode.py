@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from bayes_lcs.data.assemble import check_groups_present, code_column, require_column
+from bayes_lcs.data.assemble import check_groups_present, code_column
 from bayes_lcs.data.binning import bin_column
 from bayes_lcs.data.columns import RawColumn, RawTable
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.frames import raw_from_frame, raw_from_table
+from bayes_lcs.data.selection import require_column
 from bayes_lcs.data.table import GroupedTable
 
 if TYPE_CHECKING:

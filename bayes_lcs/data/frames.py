@@ -59,9 +59,7 @@ def raw_from_table(table: GroupedTable) -> RawTable:
             table.group_names + table.new_group_names,
             fixed=True,
         ),
-        table.label_name: RawColumn(
-            table.label_name, table.labels, table.label_values, fixed=True
-        ),
+        table.label_name: RawColumn(table.label_name, table.labels, table.label_values, fixed=True),
     }
     for feature, name in enumerate(table.feature_names):
         columns[name] = RawColumn(
@@ -92,7 +90,9 @@ def frame_from_table(table: GroupedTable, *, categorical: bool = False) -> pd.Da
     series = {}
     for name, column in columns.items():
         if categorical:
-            series[name] = pd.Series(pd.Categorical.from_codes(column.codes, column.names))
+            series[name] = pd.Series(
+                pd.Categorical.from_codes(column.codes, pd.Index(list(column.names)))
+            )
         else:
             names = np.array([*column.names, None], dtype=object)
             series[name] = pd.Series(names[column.codes], dtype=object)

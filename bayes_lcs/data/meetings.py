@@ -175,9 +175,9 @@ def meeting_requests(
             partition[person - 1] = block
             institutions[person - 1] = institution
 
-    groups = np.repeat(np.arange(_NUM_PEOPLE), sizes)
-    labels = (rng.random(groups.size) < phi[groups, 1]).astype(np.int64)
-    features = np.empty((groups.size, schema.num_features), np.int64)
+    groups = np.repeat(np.arange(_NUM_PEOPLE, dtype=np.int32), sizes)
+    labels = (rng.random(groups.size) < phi[groups, 1]).astype(np.int32)
+    features = np.empty((groups.size, schema.num_features), np.int32)
     for feature in range(schema.num_features):
         chances = theta[partition[groups], labels, schema.cells_of(feature)]
         drawn = (rng.random((groups.size, 1)) > np.cumsum(chances, axis=1)).sum(axis=1)
@@ -199,9 +199,7 @@ def meeting_requests(
     return table, MeetingTruth(partition, tuple(institutions), theta, phi)
 
 
-def _draw_theta(
-    rng: np.random.Generator, schema: Schema, strength: float
-) -> NDArray[np.float64]:
+def _draw_theta(rng: np.random.Generator, schema: Schema, strength: float) -> NDArray[np.float64]:
     """Parameters of every block, drawn around its institution's prototypes."""
     prototypes = {}
     for institution in dict(_BLOCKS):
@@ -217,10 +215,9 @@ def _draw_theta(
     for block, (institution, _) in enumerate(_BLOCKS):
         for label in range(schema.num_labels):
             for feature in range(schema.num_features):
-                cells = schema.cells_of(feature)
-                theta[block, label, cells] = rng.dirichlet(
-                    strength * prototypes[institution][label, cells]
-                )
+                span = schema.cells_of(feature)
+                centre = prototypes[institution][label, span]
+                theta[block, label, span] = rng.dirichlet(strength * centre)
     return theta
 
 

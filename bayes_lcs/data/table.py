@@ -386,9 +386,7 @@ class GroupedTable:
         if not isinstance(other, GroupedTable):
             return NotImplemented
         pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
-        return all(
-            np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs
-        )
+        return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
 
     def __hash__(self) -> int:
         return hash(self._sha256)

@@ -1,0 +1,178 @@
+"""Slow, exact looks at a text file: its header, and where something went wrong.
+
+Reading is pyarrow's work, which does not say on which line it stumbled. Python's own csv module
+does, so after an error, and only then, the file is gone through again with it.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from bayes_lcs.data.errors import DataError
+
+__all__ = [
+    "find_bad_bytes",
+    "find_ragged_row",
+    "find_unclosed_quote",
+    "line_of_row",
+    "open_bytes",
+    "read_header",
+    "text_encoding",
+]
+
+DELIMITERS = (",", ";", "\t", "|")
+_REPLACEMENT = "\ufffd"
+
+
+def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
+    """Open a file, unpacking gzip whatever its name."""
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+    return gzip.open(path, "rb") if packed else path.open("rb")
+
+
+def text_encoding(encoding: str) -> str:
+    """The codec to read with: UTF-8 with or without byte order mark is one thing here."""
+    return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+
+
+@contextmanager
+def _open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
+    """Open as text with undecodable bytes replaced, so that lines can be counted regardless."""
+    try:
+        with (
+            open_bytes(path) as raw,
+            io.TextIOWrapper(
+                raw, encoding=text_encoding(encoding), errors="replace", newline=""
+            ) as text,
+        ):
+            yield text
+    except LookupError:
+        raise DataError(f"there is no encoding called {encoding!r}", file=path.name) from None
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise DataError(f"the gzip file is damaged or cut short: {error}", file=path.name) from None
+    except UnicodeError as error:
+        raise DataError(f"is not {encoding} text: {error}", file=path.name) from None
+    except csv.Error as error:
+        raise DataError(f"cannot be read as CSV: {error}", file=path.name) from None
+
+
+def _records(text: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Non-empty records with the line on which each begins, counted from 1."""
+    reader = csv.reader(text, delimiter=delimiter)
+    end = 0
+    for record in reader:
+        if record:
+            yield end + 1, record
+        end = reader.line_num
+
+
+def read_header(
+    path: Path, encoding: str, delimiter: str | None, expected: Sequence[str]
+) -> tuple[str, list[str], int]:
+    """Find the delimiter, the cells of the first record and the line on which it begins.
+
+    Without a delimiter those in `DELIMITERS` are tried: the one by which most of the expected
+    names are columns wins, then the one that gives most columns.
+    """
+    found: list[tuple[int, int, str, list[str], int]] = []
+    for candidate in DELIMITERS if delimiter is None else (delimiter,):
+        with _open_text(path, encoding) as text:
+            line, cells = next(_records(text, candidate), (0, []))
+        found.append((sum(name in cells for name in expected), len(cells), candidate, cells, line))
+    _, _, best, cells, line = max(found, key=lambda entry: entry[:2])
+    if not cells:
+        raise DataError("the file is empty", file=path.name)
+    if any("\x00" in cell for cell in cells):
+        raise DataError(
+            "holds NUL bytes: it is not a text file, or it is UTF-16 (pass encoding='utf-16')",
+            file=path.name,
+            line=line,
+        )
+    if any(_REPLACEMENT in cell for cell in cells):
+        find_bad_bytes(path, encoding, best, ())
+    return best, cells, line
+
+
+def line_of_row(path: Path, encoding: str, delimiter: str, header: bool, row: int) -> int | None:
+    """The line on which a row begins; rows count from 0 and leave the header aside."""
+    with _open_text(path, encoding) as text:
+        for number, (line, _) in enumerate(_records(text, delimiter), start=-1 if header else 0):
+            if number == row:
+                return line
+    return None
+
+
+def find_ragged_row(path: Path, encoding: str, delimiter: str, names: Sequence[str]) -> None:
+    """Raise an error naming the first row that has too few or too many cells, if one has."""
+    width = len(names)
+    with _open_text(path, encoding) as text:
+        for line, cells in _records(text, delimiter):
+            if len(cells) < width:
+                raise DataError(
+                    f"the row has {len(cells)} cells where {width} are expected, and ends before "
+                    "this column; complete the row, or quote cells that hold line breaks",
+                    file=path.name,
+                    line=line,
+                    column=names[len(cells)],
+                )
+            if len(cells) > width:
+                raise DataError(
+                    f"the row has {len(cells)} cells where {width} are expected: {cells[width]!r} "
+                    f"follows this last column; quote cells that hold {delimiter!r}, or pass "
+                    "delimiter= if it is another",
+                    file=path.name,
+                    line=line,
+                    column=names[-1],
+                )
+
+
+def find_unclosed_quote(path: Path, encoding: str, delimiter: str) -> None:
+    """Raise an error if the last record opens a quote that nothing closes.
+
+    Such a quote would silently swallow all rows after it into one cell.
+    """
+    with _open_text(path, encoding) as text:
+        begin = max((line for line, _ in _records(text, delimiter)), default=1)
+    with _open_text(path, encoding) as text:
+        lines = [line for number, line in enumerate(text, start=1) if number >= begin]
+    try:
+        list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        if "unexpected end of data" in str(error):
+            raise DataError(
+                "a quote is opened in this row and never closed; close it, or double it if it is "
+                "part of the cell",
+                file=path.name,
+                line=begin,
+            ) from None
+
+
+def find_bad_bytes(path: Path, encoding: str, delimiter: str, names: Sequence[str]) -> None:
+    """Raise an error naming the first bytes that are not text in the encoding, if there are any."""
+    codec = text_encoding(encoding)
+    before = 0
+    with open_bytes(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            try:
+                line.decode(codec)
+            except UnicodeDecodeError as error:
+                cells = next(csv.reader([line.decode(codec, "replace")], delimiter=delimiter), [])
+                spoilt = [i for i, cell in enumerate(cells) if _REPLACEMENT in cell]
+                column = names[spoilt[0]] if spoilt and spoilt[0] < len(names) else None
+                other = "utf-16" if line[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
+                raise DataError(
+                    f"byte 0x{line[error.start]:02x} at offset {before + error.start} is not "
+                    f"{encoding} text; pass the right encoding=, for instance "
+                    f"encoding={other!r}",
+                    file=path.name,
+                    line=number,
+                    column=column,
+                ) from None
+            before += len(line)

@@ -1,0 +1,92 @@
+"""Parquet files and Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayes_lcs.data.columns import RawColumn, RawTable, Source, raw_column
+
+__all__ = ["column_from_arrow", "raw_from_parquet"]
+
+
+def raw_from_parquet(path: Path) -> RawTable:
+    """The columns of a Parquet file. An unnamed pandas index stored with it is left out."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    source = Source(path.name)
+    try:
+        schema = parquet.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise source.error(f"is not a whole Parquet file (cut short?): {error}") from None
+    names = tuple(name for name in schema.names if not name.startswith("__index_level_"))
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise source.error("two columns have this name; rename one", column=name)
+
+    def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
+        for name in wanted:
+            _check_type(name, schema.field(name).type, source)
+        try:
+            table = parquet.read_table(path, columns=list(wanted))
+        except (pa.ArrowException, OSError) as error:
+            raise source.error(f"cannot be read, the file is damaged: {error}") from None
+        return {name: column_from_arrow(name, table.column(name), source) for name in wanted}
+
+    return RawTable(names, source, read)
+
+
+def _check_type(name: str, kind: Any, source: Source) -> None:
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_nested(kind):
+        raise source.error(
+            f"holds nested cells ({kind}); flatten them into columns of single values, or leave "
+            f"the column out with ignore=[{name!r}]",
+            column=name,
+        )
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        raise source.error(
+            f"holds bytes ({kind}), not text; store it as strings, or leave it out with "
+            f"ignore=[{name!r}]",
+            column=name,
+        )
+
+
+def column_from_arrow(name: str, chunks: Any, source: Source) -> RawColumn:
+    """Dictionary-code an Arrow column. A dictionary in a Parquet file keeps order and all values.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> column = column_from_arrow("x", pa.chunked_array([["b", None], ["a", "b"]]), Source())
+    >>> column.names, column.codes.tolist()
+    (('b', 'a'), [0, -1, 1, 0])
+    """
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    kind = chunks.type
+    if types.is_null(kind):
+        return RawColumn(name, np.full(len(chunks), -1, np.int32), ())
+    # A text file has no dictionary of its own: the one pyarrow builds for it means nothing.
+    fixed = types.is_dictionary(kind) and source.line_of is None
+    if not types.is_dictionary(kind):
+        if types.is_string_view(kind):
+            chunks = chunks.cast(pa.string())
+        chunks = chunks.dictionary_encode()
+    merged = chunks.unify_dictionaries().combine_chunks()
+    if isinstance(merged, pa.ChunkedArray):
+        merged = pa.concat_arrays(merged.chunks) if merged.num_chunks else pa.array([], kind)
+    codes = merged.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    uniques = merged.dictionary
+    if types.is_floating(uniques.type):
+        # NumPy scalars print 0.1 in single precision as it was meant.
+        return raw_column(name, codes, list(uniques.to_numpy(zero_copy_only=False)), fixed=fixed)
+    return raw_column(name, codes, uniques.to_pylist(), fixed=fixed)

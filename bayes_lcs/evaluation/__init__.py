@@ -1,0 +1,1 @@
+"""What the fits are worth: evidence, decisions, partition summaries."""

@@ -1,0 +1,122 @@
+"""Evidence of the prototype model: one integral a (label, feature) pair, added up.
+
+Given prototype and strength the groups' own parameters integrate out, and the evidence factorises
+
+    P(X | Y) = prod_{y,f}  integral Dir(p; beta) Gamma(K; g1, g2) prod_u DM(n_{u,y,f}; K p) dp dK
+
+into integrals of as many dimensions as the feature has values. Each is taken in unconstrained
+coordinates ``(log K, log p_1/p_V, ..., log p_{V-1}/p_V)``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.counts import GroupCounts
+from bayes_lcs.core.dirichlet import log_dirichlet_density
+from bayes_lcs.core.naive_bayes import log_label_marginal
+from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.inference.laplace_importance import Broad, LogIntegral, log_integral
+
+if TYPE_CHECKING:
+    from bayes_lcs.models.prototype import Prototype
+
+__all__ = ["prototype_factors", "prototype_log_evidence"]
+
+FloatArray = NDArray[np.float64]
+
+LOWEST_LOG_PROBABILITY = -600.0
+"""Keeps ``K p`` representable in the far tails of the proposal; the density there is zero."""
+
+
+def _to_model(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``(log K, log ratios)`` to the log prototype and the log strength."""
+    ratios = np.concatenate([points[:, 1:], np.zeros((len(points), 1))], axis=1)
+    log_prototype = ratios - np.logaddexp.reduce(ratios, axis=1, keepdims=True)
+    return np.maximum(log_prototype, LOWEST_LOG_PROBABILITY), points[:, 0]
+
+
+def _factor(
+    model: Prototype, counts: NDArray, prior: FloatArray, num_draws: int, rng: np.random.Generator
+) -> LogIntegral:
+    """Integral of one (label, feature) pair with counts ``(U, V)``."""
+    strength_prior = model.strength_prior
+    counts = counts[counts.any(axis=1)]
+
+    def log_prior(points: FloatArray) -> FloatArray:
+        # The Jacobian of (log K, log ratios) is K times the product of the probabilities.
+        log_prototype, log_strength = _to_model(points)
+        with np.errstate(over="ignore"):
+            return np.asarray(
+                log_dirichlet_density(np.exp(log_prototype), prior)
+                + log_prototype.sum(axis=1)
+                + strength_prior.log_density(np.exp(log_strength))
+                + log_strength
+            )
+
+    def log_density(points: FloatArray) -> FloatArray:
+        log_prototype, log_strength = _to_model(points)
+        result = log_prior(points)
+        inside = np.abs(log_strength) < 300.0
+        likelihood = model.log_factor(
+            counts, np.exp(log_prototype[inside]), np.exp(log_strength[inside])
+        )
+        result[inside] += likelihood
+        result[~inside] = -np.inf
+        return result
+
+    def draw(size: int, rng: np.random.Generator) -> FloatArray:
+        prototype = np.maximum(rng.dirichlet(prior, size), 1e-250)
+        strength = rng.gamma(strength_prior.shape, 1 / strength_prior.rate, size)
+        ratios = np.log(prototype[:, :-1]) - np.log(prototype[:, -1:])
+        return np.column_stack([np.log(np.maximum(strength, 1e-100)), ratios])
+
+    mean = counts.sum(axis=0) + prior
+    start = np.concatenate([[np.log(strength_prior.mean)], np.log(mean[:-1] / mean[-1])])
+    return log_integral(log_density, start, Broad(draw, log_prior), num_draws, rng)
+
+
+def prototype_factors(
+    model: Prototype,
+    counts: GroupCounts,
+    num_draws: int = 4000,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> list[LogIntegral]:
+    """The integral of every (label, feature) pair, labels outermost."""
+    schema = counts.schema
+    prior = model.feature_parameters(schema)
+    seeds = np.random.SeedSequence(seed).spawn(schema.num_labels * schema.num_features)
+    factors = []
+    with progress_bar("prototype evidence", len(seeds), progress) as tick:
+        for label in range(schema.num_labels):
+            for feature in range(schema.num_features):
+                cells = schema.cells_of(feature)
+                rng = np.random.default_rng(seeds[len(factors)])
+                values = counts.features[:, label, cells]
+                if schema.num_values[feature] == 1 or not values.any():
+                    factors.append(LogIntegral(0.0, 0.0, float(num_draws)))
+                else:
+                    factors.append(_factor(model, values, prior[label, cells], num_draws, rng))
+                tick()
+    return factors
+
+
+def prototype_log_evidence(
+    model: Prototype,
+    counts: GroupCounts,
+    num_draws: int = 4000,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> LogIntegral:
+    """``log P(X, Y)``: the factors added up, their errors in quadrature."""
+    factors = prototype_factors(model, counts, num_draws, seed, progress)
+    labels = float(log_label_marginal(counts.labels, model.label_parameters(counts.schema)).sum())
+    return LogIntegral(
+        labels + sum(f.value for f in factors),
+        float(np.sqrt(sum(f.standard_error**2 for f in factors))),
+        min((f.effective_draws for f in factors), default=float(num_draws)),
+    )

@@ -1,0 +1,269 @@
+"""Sums over all partitions of every subset of the groups, by a recursion over subsets.
+
+With block weights ``w(T)`` and ``u`` the last member of ``S``,
+
+    Z(S) = sum_{T subset of S, u in T} w(T) Z(S - T),    Z(empty) = 1,
+
+so adding the groups one at a time turns each step into a subset convolution of two arrays: 3^U/2
+products of positive terms for what enumeration would need Bell(U) partitions. The same recursion
+with a maximum in place of the sum gives the best partition, and carried separately for each
+number of blocks it gives the distribution of that number.
+
+Range. Both arrays are scaled by ``exp(-sum_{i in S} c_i)``; the factors cancel in the recursion.
+The ``c_i`` are the groups' Shapley shares of the block scores of a good partition: what a group
+adds when the members of its block come in random order. An even share of the score fails when
+groups differ in size, since a group with ten rows would then carry the score of a thousand.
+Values below ``1e-154`` are set to zero, so that no product is subnormal; with all values below
+``1e100`` and ``Z(all)`` above ``1e-20`` in scaled units, that changes nothing representable.
+Where these conditions fail, everything is done in logs relative to the best partition.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.bits import members, subset_sums, subsets_of
+from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.inference.subset_convolution import convolve, convolve_max, convolve_relative
+
+__all__ = ["PartitionSums", "good_partition", "shapley_shares"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+TINY = 1e-154
+HUGE = 1e100
+SMALLEST_TOTAL = 1e-20
+
+
+def good_partition(log_weights: FloatArray) -> list[int]:
+    """A locally optimal partition as masks: best merges first, then moves of single groups."""
+    num_groups = log_weights.size.bit_length() - 1
+    blocks = [1 << u for u in range(num_groups)]
+
+    def score(mask: int) -> float:
+        return float(log_weights[mask]) if mask else 0.0
+
+    while len(blocks) > 1:
+        gains = [
+            (score(a | b) - score(a) - score(b), a, b)
+            for i, a in enumerate(blocks)
+            for b in blocks[:i]
+        ]
+        gain, a, b = max(gains)
+        if gain <= 0:
+            break
+        blocks = [block for block in blocks if block not in (a, b)] + [a | b]
+    moved = True
+    while moved:
+        moved = False
+        for u in range(num_groups):
+            bit = 1 << u
+            home = next(block for block in blocks if block & bit)
+            rest = [block for block in blocks if block != home]
+            stay = score(home) - score(home ^ bit)
+            gain, goal = max((score(t | bit) - score(t), t) for t in [*rest, 0])
+            if gain > stay + 1e-9:
+                blocks = [t for t in (*rest, home ^ bit) if t and t != goal] + [goal | bit]
+                moved = True
+    return blocks
+
+
+def shapley_shares(
+    log_weights: FloatArray, blocks: list[int], num_orders: int = 64, seed: int = 0
+) -> FloatArray:
+    """Each group's mean contribution to the score of its block over random orders of entry.
+
+    The shares of a block add up to its score.
+    """
+    shares = np.zeros(log_weights.size.bit_length() - 1)
+    rng = np.random.default_rng(seed)
+    for block in blocks:
+        group = np.array(members(block))
+        for _ in range(num_orders):
+            order = rng.permutation(group)
+            entered = np.bitwise_or.accumulate(1 << order)
+            shares[order] += np.diff(log_weights[entered], prepend=0.0)
+    return shares / num_orders
+
+
+class PartitionSums:
+    """``Z(S)`` for every subset ``S`` of the groups, from the log weight of every block.
+
+    Parameters
+    ----------
+    log_weights : (2**U,)
+        ``log w(T)`` by bit mask; the entry of the empty set is not used.
+    progress
+        Show a bar; None shows one on a terminal.
+
+    Attributes
+    ----------
+    log_sums : (2**U,)
+        ``log Z(S)``; minus infinity where ``Z(S)`` is too small to matter to ``Z(all)``.
+    arithmetic : str
+        ``"scaled"`` for matrix products, ``"logs"`` for the fall-back.
+    """
+
+    def __init__(self, log_weights: FloatArray, progress: bool | None = None) -> None:
+        self.log_weights = log_weights
+        self.num_groups = log_weights.size.bit_length() - 1
+        self._progress = progress
+        self._offsets = subset_sums(shapley_shares(log_weights, good_partition(log_weights)))
+        sums = self._scaled_sums()
+        if sums is not None:
+            self.arithmetic = "scaled"
+            with np.errstate(divide="ignore"):
+                self.log_sums = np.log(sums) + self._offsets
+        else:
+            self.arithmetic = "logs"
+            best = self._best_scores
+            self.log_sums = best + np.log(self._relative_sums(1)[0])
+
+    @property
+    def _num_ticks(self) -> int:
+        """Upper bound on progress ticks of one pass; the last steps are nearly all the work."""
+        return 27 * max(self.num_groups - 14, 1)
+
+    @cached_property
+    def _scaled_weights(self) -> FloatArray:
+        with np.errstate(over="ignore", under="ignore"):
+            weights = np.exp(self.log_weights - self._offsets)
+        weights[0] = 0.0
+        weights[weights < TINY] = 0.0
+        return weights
+
+    def _scaled_sums(self) -> FloatArray | None:
+        """``Z(S)`` in scaled units, or None where they leave the safe range."""
+        weights = self._scaled_weights
+        if not weights.max(initial=0.0) <= HUGE:
+            return None
+        sums = np.zeros(weights.size)
+        sums[0] = 1.0
+        with progress_bar("sums over partitions", self._num_ticks, self._progress) as tick:
+            for n in range(self.num_groups):
+                low, high = slice(0, 1 << n), slice(1 << n, 2 << n)
+                step = convolve(weights[high], sums[low], tick)
+                if not step.max() <= HUGE:
+                    return None
+                step[step < TINY] = 0.0
+                sums[high] = step
+        return sums if sums[-1] >= SMALLEST_TOTAL else None
+
+    @cached_property
+    def _best_scores(self) -> FloatArray:
+        """``max`` over the partitions of ``S`` of the sum of log weights, for every ``S``."""
+        best = np.zeros(self.log_weights.size)
+        with progress_bar("best partition", self._num_ticks, self._progress) as tick:
+            for n in range(self.num_groups):
+                low, high = slice(0, 1 << n), slice(1 << n, 2 << n)
+                best[high] = convolve_max(self.log_weights[high], best[low], tick)
+        return best
+
+    def _relative_sums(self, num_sizes: int) -> FloatArray:
+        """Sums relative to the best partition, in logs; by number of blocks if ``> 1``.
+
+        Row 0 of a single row is the sum over all partitions; with more rows, row ``k`` holds the
+        partitions into ``k`` blocks.
+        """
+        best = self._best_scores
+        sums = np.zeros((num_sizes, best.size))
+        sums[0, 0] = 1.0
+        shift = 0 if num_sizes == 1 else 1
+        ticks = self._num_ticks * num_sizes
+        with progress_bar("sums in logs", ticks, self._progress) as tick, np.errstate(
+            divide="ignore", under="ignore"
+        ):
+            for n in range(self.num_groups):
+                low, high = slice(0, 1 << n), slice(1 << n, 2 << n)
+                for k in range(min(num_sizes - shift, n + 1) if shift else 1):
+                    rest = best[low] + np.log(sums[k, low])
+                    sums[k + shift, high] = convolve_relative(
+                        self.log_weights[high], rest, best[high], tick
+                    )
+        return sums
+
+    @property
+    def log_total(self) -> float:
+        """``log Z(all)``."""
+        return float(self.log_sums[-1])
+
+    @cached_property
+    def block_probabilities(self) -> FloatArray:
+        """Probability that ``T`` is a block: ``w(T) Z(all - T) / Z(all)``, by mask."""
+        with np.errstate(under="ignore"):
+            probability = np.exp(self.log_weights + self.log_sums[::-1] - self.log_total)
+        probability[0] = 0.0
+        return probability
+
+    @cached_property
+    def size_probabilities(self) -> FloatArray:
+        """Probability of each number of blocks, ``(U + 1,)``, entry ``k`` for ``k`` blocks."""
+        log_by_size = self.log_totals_by_size
+        with np.errstate(under="ignore"):
+            probability = np.exp(log_by_size - log_by_size.max())
+        return probability / probability.sum()
+
+    @cached_property
+    def log_totals_by_size(self) -> FloatArray:
+        """``log`` of the sum over partitions into exactly ``k`` blocks, ``(U + 1,)``."""
+        with np.errstate(divide="ignore"):
+            if self.arithmetic == "logs":
+                sums = self._relative_sums(self.num_groups + 1)[:, -1]
+                return np.log(sums) + self._best_scores[-1]
+            return np.log(self._scaled_sums_by_size()) + self._offsets[-1]
+
+    def _scaled_sums_by_size(self) -> FloatArray:
+        """Scaled ``Z_k(all)``; the last group's step is needed for ``S = all`` only."""
+        weights = self._scaled_weights
+        half = weights.size // 2
+        sums = np.zeros((self.num_groups, half))
+        sums[0, 0] = 1.0
+        with progress_bar("number of clusters", self._num_ticks, self._progress) as tick:
+            for n in range(self.num_groups - 1):
+                low, high = slice(0, 1 << n), slice(1 << n, 2 << n)
+                step = convolve(weights[high], sums[: n + 1, low], tick)
+                step[step < TINY] = 0.0
+                sums[1 : n + 2, high] = step
+        return np.concatenate([[0.0], sums @ weights[half:][::-1]])
+
+    def best_partition(self) -> list[int]:
+        """The blocks of a partition of the highest score, as masks; ties go to lower masks."""
+        best = self._best_scores
+        rest, blocks = self.log_weights.size - 1, []
+        while rest:
+            last = 1 << (rest.bit_length() - 1)
+            parts = subsets_of(rest ^ last) | last
+            scores = self.log_weights[parts] + best[rest ^ parts]
+            blocks.append(int(parts[np.argmax(scores)]))
+            rest ^= blocks[-1]
+        return blocks
+
+    def sample(self, draws: int, rng: np.random.Generator) -> IntArray:
+        """Independent partitions, ``(draws, U)`` block numbers in the order they were drawn.
+
+        The block of the last group left is drawn with probability ``w(T) Z(S - T) / Z(S)``;
+        draws with the same groups left are drawn together.
+        """
+        z = np.zeros((draws, self.num_groups), dtype=np.int64)
+        left = np.full(draws, self.log_weights.size - 1, dtype=np.int64)
+        groups = np.arange(self.num_groups)
+        block = 0
+        while left.any():
+            for rest in np.unique(left[left > 0]):
+                here = np.flatnonzero(left == rest)
+                last = 1 << (int(rest).bit_length() - 1)
+                parts = subsets_of(int(rest) ^ last) | last
+                log_p = self.log_weights[parts] + self.log_sums[rest ^ parts]
+                cumulative = np.cumsum(np.exp(log_p - self.log_sums[rest]))
+                chosen = parts[
+                    np.searchsorted(cumulative, rng.random(len(here)) * cumulative[-1], "right")
+                ]
+                inside = (chosen[:, None] >> groups & 1).astype(bool)
+                z[here] = np.where(inside, block, z[here])
+                left[here] ^= chosen
+            block += 1
+        return z

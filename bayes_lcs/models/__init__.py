@@ -1,0 +1,1 @@
+"""What we believe about grouped categorical data: one file a model, and no sampling loops."""
