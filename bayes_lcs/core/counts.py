@@ -60,9 +60,7 @@ class GroupCounts:
         """Counts of the same groups from more rows (the merge of the statistics protocol)."""
         if self.schema != other.schema or self.num_groups != other.num_groups:
             raise ValueError("only counts over the same schema and groups can be added")
-        return GroupCounts(
-            self.schema, self.labels + other.labels, self.features + other.features
-        )
+        return GroupCounts(self.schema, self.labels + other.labels, self.features + other.features)
 
     def take(self, groups: ArrayLike) -> GroupCounts:
         """The counts of some groups only, in the order given."""

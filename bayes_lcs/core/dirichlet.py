@@ -86,9 +86,7 @@ def log_dirichlet_multinomial(counts: ArrayLike, prior: ArrayLike) -> FloatArray
     """
     n = np.asarray(counts, dtype=np.float64)
     a = np.broadcast_to(np.asarray(prior, dtype=np.float64), n.shape)
-    result: FloatArray = log_rising(a, n).sum(axis=-1) - log_rising(
-        a.sum(axis=-1), n.sum(axis=-1)
-    )
+    result: FloatArray = log_rising(a, n).sum(axis=-1) - log_rising(a.sum(axis=-1), n.sum(axis=-1))
     return result
 
 

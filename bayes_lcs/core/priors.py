@@ -52,6 +52,12 @@ class Gamma:
         """Log prior density at ``x``."""
         return log_gamma_density(x, self.shape, self.rate)
 
+    def log_density_of_log(self, t: FloatArray) -> FloatArray:
+        """Log prior density of ``t = log x``, Jacobian included; good where ``exp(t)`` is 0."""
+        constant = log_gamma_density(1.0, self.shape, self.rate) + self.rate
+        result: FloatArray = constant + self.shape * t - self.rate * np.exp(t)
+        return result
+
 
 def freeze(spec: Any) -> Any:
     """Turn arrays in a hyper-parameter into nested tuples, so that models compare and hash."""

@@ -44,7 +44,9 @@ def _factorise(name: str, series: pd.Series[Any]) -> RawColumn:
         codes, uniques = pd.factorize(series)
     except TypeError as error:
         raise DataError(f"cells must be single values: {error}", column=name) from None
-    # Lists keep 0.1 as float32 prints it only if the NumPy scalars stay: no tolist() here.
+    if getattr(uniques.dtype, "kind", "O") == "f":
+        # NumPy scalars print 0.1 in single precision as it was meant; pandas would widen them.
+        return raw_column(name, codes, list(np.asarray(uniques)))
     return raw_column(name, codes, list(uniques))
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from bayes_lcs.core.priors import (
 from bayes_lcs.core.quadrature import Quadrature, integrate_log_density
 from bayes_lcs.core.schema import Schema
 
-__all__ = ["NaiveBayesPrior", "learned_posterior", "log_symmetric_marginal"]
+__all__ = ["NaiveBayesPrior", "learned_posterior", "symmetric_likelihood"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -99,42 +99,36 @@ class NaiveBayesPrior(ABC):
         return np.full((schema.num_labels, schema.num_cells), np.exp(mode))
 
 
-class _CountHistogram(NamedTuple):
-    """Which counts occur how often: all that a symmetric prior can see."""
+def symmetric_likelihood(schema: Schema, blocks: IntArray) -> Callable[[FloatArray], FloatArray]:
+    """The function ``b -> sum_T log m(T | b)`` of blocks ``(K, L, C)``, from ``(Q,)`` to ``(Q,)``.
 
-    cells: IntArray  # distinct counts of cells
-    cell_times: IntArray
-    widths: IntArray  # V_f and total of each distinct (feature size, total)
-    totals: IntArray
-    total_times: IntArray
-
-
-def _histogram(schema: Schema, blocks: IntArray) -> _CountHistogram:
-    cells, cell_times = np.unique(blocks[blocks > 0], return_counts=True)
-    totals = schema.sum_values(blocks)
-    widths = np.broadcast_to(np.asarray(schema.num_values, dtype=np.int64), totals.shape)
-    seen = totals > 0
-    pairs, times = np.unique(
-        np.stack([widths[seen], totals[seen]], axis=1), axis=0, return_counts=True
-    )
-    return _CountHistogram(cells, cell_times, pairs[:, 0], pairs[:, 1], times)
-
-
-def log_symmetric_marginal(schema: Schema, blocks: IntArray, values: FloatArray) -> FloatArray:
-    """``sum_T log m(T | b)`` of blocks ``(K, L, C)`` at each of the values ``b``; ``(Q,)``.
+    A symmetric prior sees only which counts occur how often, so the cost of a call depends on
+    the number of distinct counts and not on the number of blocks.
 
     Examples
     --------
     >>> blocks = np.array([[[1, 1]]])  # one block, one label, one binary feature, one of each
-    >>> np.exp(log_symmetric_marginal(Schema(1, (2,)), blocks, np.array([1.0]))).round(6).tolist()
-    [0.166667]
+    >>> likelihood = symmetric_likelihood(Schema(1, (2,)), blocks)
+    >>> np.exp(likelihood(np.array([1.0, 2.0]))).round(6).tolist()  # 1/2 * 1/3, 1/2 * 2/5
+    [0.166667, 0.2]
     """
-    counts = _histogram(schema, blocks)
-    b = np.asarray(values, dtype=np.float64)[:, None]
-    cells = log_rising(b, counts.cells) @ counts.cell_times
-    totals = log_rising(b * counts.widths, counts.totals) @ counts.total_times
-    result: FloatArray = cells - totals
-    return result
+    cells, cell_times = np.unique(blocks[blocks > 0], return_counts=True)
+    sums = schema.sum_values(blocks)
+    widths = np.broadcast_to(np.asarray(schema.num_values, dtype=np.int64), sums.shape)
+    seen = sums > 0
+    pairs, pair_times = np.unique(
+        np.stack([widths[seen], sums[seen]], axis=1), axis=0, return_counts=True
+    )
+
+    def log_likelihood(values: FloatArray) -> FloatArray:
+        # Below this the likelihood is what it is at zero: constant, or itself zero.
+        b = np.maximum(values, 1e-300)[:, None]
+        numerators = log_rising(b, cells) @ cell_times.astype(np.float64)
+        denominators = log_rising(b * pairs[:, 0], pairs[:, 1]) @ pair_times.astype(np.float64)
+        result: FloatArray = numerators - denominators
+        return result
+
+    return log_likelihood
 
 
 def learned_posterior(prior: Gamma, schema: Schema, blocks: IntArray) -> Quadrature:
@@ -146,16 +140,12 @@ def learned_posterior(prior: Gamma, schema: Schema, blocks: IntArray) -> Quadrat
 
     >>> nothing = np.zeros((1, 1, 2), dtype=np.int64)
     >>> posterior = learned_posterior(Gamma(3.0, 2.0), Schema(1, (2,)), nothing)
-    >>> round(posterior.log_integral, 9) + 0.0
-    0.0
+    >>> abs(posterior.log_integral) < 1e-12
+    True
     >>> float((np.exp(posterior.log_weights) * np.exp(posterior.nodes)).sum().round(9))
     1.5
     """
-
-    def log_density(log_b: FloatArray) -> FloatArray:
-        return (
-            prior.log_density_of_log(log_b)
-            + log_symmetric_marginal(schema, blocks, np.exp(log_b))
-        )
-
-    return integrate_log_density(log_density)
+    likelihood = symmetric_likelihood(schema, blocks)
+    return integrate_log_density(
+        lambda log_b: prior.log_density_of_log(log_b) + likelihood(np.exp(log_b))
+    )

@@ -12,7 +12,7 @@ import pytest
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.table import GroupedTable
 
-HASH = "20ee04d4b4dc86ec1e8db2c3ec1dd3ca24aea7ee7a5bba2cf2fdbcb3fe4f4a14"
+HASH = "d6087cf3d062b7f95620cb5db6397b8bdfe52275ad7182c446b953c3007411f7"
 
 
 def small(**changes: object) -> GroupedTable:

@@ -1,0 +1,120 @@
+"""The ``bayes-lcs`` command: parse, call, print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from bayes_lcs.report.demonstration import Demonstration
+
+app = typer.Typer(
+    name="bayes-lcs",
+    help="Learning from categorical data that comes in groups or in bulk.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from bayes_lcs._version import __version__
+
+        typer.echo(f"bayes-lcs {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say so.")
+    ] = False,
+) -> None:
+    """Learning from categorical data that comes in groups or in bulk."""
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the pictures and the netCDF file.")] = Path(
+        "demo-output"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of the simulated data and draws.")] = 0,
+    rows: Annotated[int, typer.Option(min=1, help="Meeting requests for each person.")] = 180,
+) -> None:
+    """Compare four ways of sharing on 21 simulated people, and find who decides alike.
+
+    Example: bayes-lcs demo --out demo-output
+    """
+    from rich.console import Console
+
+    from bayes_lcs.report.demonstration import demonstrate, save_demonstration
+
+    console = Console()
+    console.print(
+        f"21 simulated people answer {rows} meeting requests each. Who decides alike?\n"
+        "Summing over all 474,869,816,156,751 ways to group them, exactly; about ten seconds.",
+        highlight=False,
+    )
+    shown = demonstrate(seed=seed, rows_per_person=rows)
+    console.print(_evidence_table(shown))
+    console.print(_partition_table(shown))
+    found_all = (shown.found == shown.truth).all()
+    probability = shown.posterior.num_clusters()
+    console.print(
+        f"The most probable partition {'equals' if found_all else 'differs from'} the true one. "
+        f"Most probable number of clusters: {probability.argmax()} "
+        f"(probability {probability.max():.3f}).\n",
+        highlight=False,
+    )
+    console.print("Written:")
+    for path in save_demonstration(shown, out, seed):
+        console.print(f"  {path}", markup=False, highlight=False)
+
+
+def _evidence_table(shown: Demonstration) -> Table:
+    from rich.table import Table
+
+    table = Table(title="Log evidence", title_justify="left")
+    for heading in ("model", "log evidence", "95 % interval", "below the best", "method"):
+        table.add_column(heading, justify="left" if heading in ("model", "method") else "right")
+    best = shown.results[0].value
+    for result in shown.results:
+        interval = "exact" if result.is_exact else f"[{result.lower:,.2f}, {result.upper:,.2f}]"
+        table.add_row(
+            result.model,
+            f"{result.value:,.2f}",
+            interval.replace("[", r"\["),
+            f"{best - result.value:,.2f}",
+            result.method,
+        )
+    return table
+
+
+def _partition_table(shown: Demonstration) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from bayes_lcs.core.partitions import blocks
+
+    names = shown.posterior.group_names
+    table = Table(title="Who decides alike", title_justify="left", show_lines=True)
+    table.add_column("most probable partition (exact)")
+    table.add_column("the truth")
+    columns = [blocks(shown.found), blocks(shown.truth)]
+    for row in range(max(map(len, columns))):
+        cells = [
+            escape(", ".join(names[u] for u in column[row])) if row < len(column) else ""
+            for column in columns
+        ]
+        table.add_row(*cells)
+    return table
+
+
+def main() -> None:
+    """Entry point of the command."""
+    app()

@@ -1,0 +1,188 @@
+"""Complete-Sharing: all groups are one (Roy 2006, section 2.3).
+
+Generative process, for group ``u``, label ``y``, feature ``f``, row ``n``::
+
+    phi                 ~ Dirichlet(alpha)                 (2.21)
+    Y_{u,n} | phi       ~ Discrete(phi)                    (2.22)
+    theta_{y,f}         ~ Dirichlet(beta_{y,f})            (2.23)
+    X_{u,n,f} | Y = y   ~ Discrete(theta_{y,f})            (2.24)
+
+It is No-Sharing with the data of all groups in one, ``m_y = sum_u m_{u,y}`` (A.36) and
+``n_{y,f,x} = sum_u n_{u,y,f,x}`` (A.37), and so is its evidence, eqs. (A.38) and (A.51):
+
+    P(X, Y) = B(m + alpha) / B(alpha) prod_{y,f} B(n_{y,f} + beta_{y,f}) / B(beta_{y,f})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayes_lcs.core.counts import GroupCounts
+from bayes_lcs.core.naive_bayes import (
+    NaiveBayesParameters,
+    log_label_marginal,
+    log_row_predictive,
+    posterior_parameters,
+)
+from bayes_lcs.core.schema import Schema
+from bayes_lcs.models.feature_prior import NaiveBayesPrior
+from bayes_lcs.models.rows import as_rows, sample_feature_prior, sample_rows, sample_simplex
+from bayes_lcs.models.simulation import (
+    Simulation,
+    Truth,
+    check_simulation,
+    draw_cells,
+    draw_feature_prior,
+    draw_labels,
+    draw_table,
+)
+
+__all__ = ["CompleteSharing"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompleteSharing(NaiveBayesPrior):
+    """One set of naive Bayes parameters for all groups.
+
+    Parameters
+    ----------
+    label_prior
+        Dirichlet parameters ``alpha``: a number, or one number a label.
+    feature_prior
+        Dirichlet parameters ``beta``: a number, an array ``(L, C)``, a list with one entry a
+        feature, or a `Gamma` under which one number is learned.
+
+    Examples
+    --------
+    >>> table, truth = CompleteSharing().simulate(Schema(2, (3, 2)), [20, 30], seed=1)
+    >>> bool((truth.theta[0] == truth.theta[1]).all())
+    True
+    """
+
+    name: ClassVar[str] = "Complete-Sharing"
+
+    def numpyro_model(
+        self,
+        schema: Schema,
+        groups: ArrayLike,
+        features: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+    ) -> None:
+        """Generate rows, or condition on them, in NumPyro.
+
+        Parameters
+        ----------
+        groups : (N,)
+            Group of each row; only their number matters here.
+        features : (N, F), or None
+            Coded features, -1 missing (masked); None draws them.
+        labels : (N,), or None
+            Coded labels, -1 missing (summed out). None draws them; with features given, None
+            means that all are missing.
+        """
+        import numpyro
+
+        rows = as_rows(schema, groups, features, labels)
+        prior = sample_feature_prior(self, schema)
+        phi = sample_simplex("phi", self.label_parameters(schema))
+        with numpyro.plate("labels", schema.num_labels):
+            theta = [sample_simplex(f"theta_{f}", beta) for f, beta in enumerate(prior)]
+        sample_rows(rows, phi[None], [table[None] for table in theta], 0 * rows.groups)
+
+    def partition(self, num_groups: int) -> IntArray:
+        """All groups are one block."""
+        return np.zeros(num_groups, dtype=np.int64)
+
+    def labels_for_prediction(self, counts: GroupCounts) -> IntArray:
+        """Label counts ``(U, L)`` that inform each group's label probabilities: everybody's."""
+        return np.broadcast_to(counts.labels.sum(axis=0), counts.labels.shape)
+
+    def new_group_counts(self, counts: GroupCounts) -> GroupCounts:
+        """A group never seen is informed by all groups, eqs. (A.36), (A.37)."""
+        return GroupCounts(
+            counts.schema,
+            counts.labels.sum(axis=0, keepdims=True),
+            counts.features.sum(axis=0, keepdims=True),
+        )
+
+    def log_marginal(self, counts: GroupCounts) -> float:
+        """``log P(X, Y)``: the log evidence, eqs. (A.38), (A.51).
+
+        Examples
+        --------
+        Two groups that each say one of two labels, without features: 1/2 times 1/3.
+
+        >>> counts = GroupCounts(Schema(2, ()), np.eye(2, dtype=int), np.zeros((2, 2, 0), int))
+        >>> round(float(np.exp(CompleteSharing().log_marginal(counts))), 12)
+        0.166666666667
+        """
+        pooled = self.new_group_counts(counts)
+        labels = log_label_marginal(pooled.labels, self.label_parameters(counts.schema)).sum()
+        return float(labels) + self._log_feature_marginal(counts.schema, pooled.features)
+
+    def log_predictive(self, counts: GroupCounts, features: ArrayLike) -> FloatArray:
+        """``log P(y, x | data)`` of each row and label, in each group; ``(U, N, L)``, read-only.
+
+        Rows ``(N, F)`` are predicted one at a time, from the counts and not from each other. All
+        groups predict the same.
+        """
+        pooled = self.new_group_counts(counts)
+        alpha = self.label_parameters(counts.schema)
+        logs = self._average_log(
+            counts.schema,
+            pooled.features,
+            lambda beta: log_row_predictive(pooled, alpha, beta, features),
+        )
+        return np.broadcast_to(logs, (counts.num_groups, *logs.shape[1:]))
+
+    def posterior_mode(self, counts: GroupCounts) -> NaiveBayesParameters:
+        """Posterior mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)``, natural parameters.
+
+        The same for every group. A learned feature prior is set to its own posterior mode (in
+        logs) first.
+        """
+        schema = counts.schema
+        pooled = self.new_group_counts(counts)
+        beta = self._likely_feature_parameters(schema, pooled.features)
+        phi, theta = posterior_parameters(pooled, self.label_parameters(schema), beta)
+        return NaiveBayesParameters(
+            np.broadcast_to(phi, (counts.num_groups, *phi.shape[1:])),
+            np.broadcast_to(theta, (counts.num_groups, *theta.shape[1:])),
+        )
+
+    def simulate(
+        self,
+        schema: Schema,
+        group_sizes: Sequence[int] | IntArray,
+        seed: int = 0,
+        missing: float = 0.0,
+        missing_labels: float = 0.0,
+    ) -> Simulation:
+        """Draw a table, and everything behind it, from the prior.
+
+        Parameters
+        ----------
+        group_sizes
+            Number of rows of each group.
+        missing, missing_labels
+            Share of feature cells and of labels that are lost, completely at random.
+        """
+        sizes = check_simulation(group_sizes, missing, missing_labels)
+        rng = np.random.default_rng(seed)
+        prior = draw_feature_prior(rng, self, schema)
+        one_phi = draw_labels(rng, self.label_parameters(schema), 1)
+        one_theta = draw_cells(rng, schema, prior)
+        phi = np.repeat(one_phi, len(sizes), axis=0)
+        theta = np.repeat(one_theta[None], len(sizes), axis=0)
+        table = draw_table(
+            rng, schema, sizes, phi, theta, missing=missing, missing_labels=missing_labels
+        )
+        return Simulation(table, Truth(phi, theta, self.partition(len(sizes)), prior))

@@ -1,0 +1,186 @@
+"""No-Sharing: every group is on its own (Roy 2006, section 2.2).
+
+Generative process, for group ``u``, label ``y``, feature ``f``, row ``n``::
+
+    phi_u               ~ Dirichlet(alpha)                 (2.14)
+    Y_{u,n} | phi_u     ~ Discrete(phi_u)                  (2.15)
+    theta_{u,y,f}       ~ Dirichlet(beta_{y,f})            (2.16)
+    X_{u,n,f} | Y = y   ~ Discrete(theta_{u,y,f})          (2.17)
+
+Everything is conjugate, so the evidence has a closed form, eq. (A.30) with nothing dropped:
+
+    P(X, Y) = prod_u B(m_u + alpha) / B(alpha) prod_{y,f} B(n_{u,y,f} + beta_{y,f}) / B(beta_{y,f})
+
+The thesis allows hyper-parameters that differ between groups; here all groups have the same. With
+``feature_prior=Gamma(...)`` that one number is learned from all groups together: the parameters
+are still not shared, how peaked they tend to be is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayes_lcs.core.counts import GroupCounts
+from bayes_lcs.core.naive_bayes import (
+    NaiveBayesParameters,
+    log_label_marginal,
+    log_row_predictive,
+    posterior_parameters,
+)
+from bayes_lcs.core.schema import Schema
+from bayes_lcs.models.feature_prior import NaiveBayesPrior
+from bayes_lcs.models.rows import as_rows, sample_feature_prior, sample_rows, sample_simplex
+from bayes_lcs.models.simulation import (
+    Simulation,
+    Truth,
+    check_simulation,
+    draw_cells,
+    draw_feature_prior,
+    draw_labels,
+    draw_table,
+)
+
+__all__ = ["NoSharing"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoSharing(NaiveBayesPrior):
+    """Independent naive Bayes parameters in every group.
+
+    Parameters
+    ----------
+    label_prior
+        Dirichlet parameters ``alpha``: a number, or one number a label.
+    feature_prior
+        Dirichlet parameters ``beta``: a number, an array ``(L, C)``, a list with one entry a
+        feature, or a `Gamma` under which one number is learned.
+
+    Examples
+    --------
+    >>> table, truth = NoSharing().simulate(Schema(2, (3, 2)), [20, 30], seed=1)
+    >>> counts = table.counts()
+    >>> NoSharing().log_predictive(counts, table.features[:5]).shape
+    (2, 5, 2)
+    >>> NoSharing(feature_prior=-1)
+    Traceback (most recent call last):
+        ...
+    ValueError: feature_prior must be positive and finite, got -1
+    """
+
+    name: ClassVar[str] = "No-Sharing"
+
+    def numpyro_model(
+        self,
+        schema: Schema,
+        groups: ArrayLike,
+        features: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+    ) -> None:
+        """Generate rows, or condition on them, in NumPyro.
+
+        Parameters
+        ----------
+        groups : (N,)
+            Group of each row.
+        features : (N, F), or None
+            Coded features, -1 missing (masked); None draws them.
+        labels : (N,), or None
+            Coded labels, -1 missing (summed out). None draws them; with features given, None
+            means that all are missing.
+        """
+        import numpyro
+
+        rows = as_rows(schema, groups, features, labels)
+        prior = sample_feature_prior(self, schema)
+        alpha = self.label_parameters(schema)
+        with numpyro.plate("groups_of_phi", rows.num_groups):
+            phi = sample_simplex("phi", alpha)
+        with (
+            numpyro.plate("groups", rows.num_groups, dim=-2),
+            numpyro.plate("labels", schema.num_labels, dim=-1),
+        ):
+            theta = [sample_simplex(f"theta_{f}", beta) for f, beta in enumerate(prior)]
+        sample_rows(rows, phi, theta, rows.groups)
+
+    def partition(self, num_groups: int) -> IntArray:
+        """Every group is its own block."""
+        return np.arange(num_groups)
+
+    def labels_for_prediction(self, counts: GroupCounts) -> IntArray:
+        """Label counts ``(U, L)`` that inform each group's ``phi_u``: its own."""
+        return counts.labels
+
+    def new_group_counts(self, counts: GroupCounts) -> GroupCounts:
+        """A group never seen is informed by nobody: one block of zeros."""
+        empty = counts.take([0])
+        return GroupCounts(counts.schema, empty.labels * 0, empty.features * 0)
+
+    def log_marginal(self, counts: GroupCounts) -> float:
+        """``log P(X, Y)``: the log evidence, eq. (A.30).
+
+        Examples
+        --------
+        Two groups that each say one of two labels, without features: 1/2 times 1/2.
+
+        >>> counts = GroupCounts(Schema(2, ()), np.eye(2, dtype=int), np.zeros((2, 2, 0), int))
+        >>> round(float(np.exp(NoSharing().log_marginal(counts))), 12)
+        0.25
+        """
+        labels = log_label_marginal(counts.labels, self.label_parameters(counts.schema)).sum()
+        return float(labels) + self._log_feature_marginal(counts.schema, counts.features)
+
+    def log_predictive(self, counts: GroupCounts, features: ArrayLike) -> FloatArray:
+        """``log P(y, x | data)`` of each row and label, in each group; ``(U, N, L)``.
+
+        Rows ``(N, F)`` are predicted one at a time, from the counts and not from each other.
+        """
+        alpha = self.label_parameters(counts.schema)
+        return self._average_log(
+            counts.schema,
+            counts.features,
+            lambda beta: log_row_predictive(counts, alpha, beta, features),
+        )
+
+    def posterior_mode(self, counts: GroupCounts) -> NaiveBayesParameters:
+        """Posterior mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)``, natural parameters.
+
+        A learned feature prior is set to its own posterior mode (in logs) first.
+        """
+        schema = counts.schema
+        beta = self._likely_feature_parameters(schema, counts.features)
+        return posterior_parameters(counts, self.label_parameters(schema), beta)
+
+    def simulate(
+        self,
+        schema: Schema,
+        group_sizes: Sequence[int] | IntArray,
+        seed: int = 0,
+        missing: float = 0.0,
+        missing_labels: float = 0.0,
+    ) -> Simulation:
+        """Draw a table, and everything behind it, from the prior.
+
+        Parameters
+        ----------
+        group_sizes
+            Number of rows of each group.
+        missing, missing_labels
+            Share of feature cells and of labels that are lost, completely at random.
+        """
+        sizes = check_simulation(group_sizes, missing, missing_labels)
+        rng = np.random.default_rng(seed)
+        prior = draw_feature_prior(rng, self, schema)
+        phi = draw_labels(rng, self.label_parameters(schema), len(sizes))
+        theta = draw_cells(rng, schema, np.broadcast_to(prior, (len(sizes), *prior.shape)))
+        table = draw_table(
+            rng, schema, sizes, phi, theta, missing=missing, missing_labels=missing_labels
+        )
+        return Simulation(table, Truth(phi, theta, self.partition(len(sizes)), prior))

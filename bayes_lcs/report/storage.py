@@ -1,0 +1,77 @@
+"""Files that are either whole or not there: written aside, synced, renamed, with a checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["load_datatree", "save_datatree", "write_atomically"]
+
+
+def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
+    """Let ``write`` fill a temporary file beside ``path``, then move it into place.
+
+    A crash or a full disk leaves the old file, or none; never half a file.
+    """
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        write(temporary)
+        with temporary.open("rb") as stream:
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
+
+
+def _checksum_path(path: Path) -> Path:
+    return path.with_name(path.name + ".sha256")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def save_datatree(tree: xr.DataTree, path: str | Path) -> Path:
+    """Write a tree as netCDF, atomically, with its sha256 in a file beside it."""
+    target = Path(path)
+
+    def write(temporary: Path) -> None:
+        tree.to_netcdf(temporary, engine="h5netcdf")
+
+    def write_checksum(temporary: Path) -> None:
+        temporary.write_text(f"{digest}  {target.name}\n", encoding="utf-8")
+
+    # No checksum of the old file may stand beside the new one, not even for a moment.
+    _checksum_path(target).unlink(missing_ok=True)
+    write_atomically(target, write)
+    digest = _sha256(target)
+    write_atomically(_checksum_path(target), write_checksum)
+    return target
+
+
+def load_datatree(path: str | Path) -> xr.DataTree:
+    """Read a tree that :func:`save_datatree` wrote; damage is noticed and refused."""
+    import xarray as xr
+
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(f"{source}: there is no such file")
+    checksum = _checksum_path(source)
+    if checksum.is_file():
+        expected = checksum.read_text(encoding="utf-8").split()[:1]
+        if expected != [_sha256(source)]:
+            raise ValueError(
+                f"{source}: the file does not match its checksum in {checksum.name}; it was "
+                "changed or damaged after it was written. Make it again"
+            )
+    with xr.open_datatree(source, engine="h5netcdf") as tree:
+        return tree.load()
