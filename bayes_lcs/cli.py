@@ -57,7 +57,7 @@ def demo(
     console = Console()
     console.print(
         f"21 simulated people answer {rows} meeting requests each. Who decides alike?\n"
-        "Summing over all 474,869,816,156,751 ways to group them, exactly; about ten seconds.",
+        "Summing over all 474,869,816,156,751 ways to group them, exactly: about half a minute.",
         highlight=False,
     )
     shown = demonstrate(seed=seed, rows_per_person=rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,7 +29,7 @@ def subsets_of(mask: int) -> IntArray:
     return result
 
 
-def subset_sums(values: NDArray) -> NDArray:
+def subset_sums(values: NDArray[Any]) -> NDArray[Any]:
     """``sum_{u in T} values[u]`` for every subset ``T``, indexed by mask; ``(2**U,)``."""
     sums = np.zeros(1, dtype=values.dtype)
     for value in values:

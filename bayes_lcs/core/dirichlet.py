@@ -41,7 +41,7 @@ def log_rising(start: ArrayLike, count: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> float(np.exp(log_rising(2.0, 3)))  # 2 * 3 * 4
+    >>> float(np.exp(log_rising(2.0, 3)).round(12))  # 2 * 3 * 4
     24.0
     """
     a = np.asarray(start, dtype=np.float64)

@@ -97,9 +97,10 @@ def frozen_prior(spec: Any, name: str, *, learnable: bool = False) -> Any:
             return tuple(check(part) for part in item)
         if isinstance(item, bool | np.bool) or not isinstance(item, Real):
             raise TypeError(f"{name} must be made of numbers, got {item!r}")
-        if not (np.isfinite(item) and item > 0):
+        value = float(item)
+        if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be positive and finite, got {item}")
-        return float(item)
+        return value
 
     return check(freeze(spec))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,7 @@ class Schema:
         """The slice of the cell axis that holds the values of one feature."""
         return slice(int(self.offsets[feature]), int(self.offsets[feature + 1]))
 
-    def sum_values(self, cells: NDArray) -> NDArray:
+    def sum_values(self, cells: NDArray[Any]) -> NDArray[Any]:
         """Sum the last axis over the values of each feature: ``(..., C)`` to ``(..., F)``."""
         if self.num_features == 0:
             return np.zeros((*cells.shape[:-1], 0), dtype=cells.dtype)

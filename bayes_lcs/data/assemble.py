@@ -85,7 +85,7 @@ def assemble(
             cut = ()
             codes, names = code_column(column, missing, source, vocabulary=values.get(name))
             if name not in forced and name not in values and not column.fixed:
-                _check_category(name, names, codes.size, source)
+                _check_category(name, names, codes, source)
         if not names:
             raise source.error(
                 f"every cell is missing; leave the column out with ignore=[{name!r}]", column=name
@@ -201,6 +201,12 @@ def _check_labels(
             "it the right column? If so, pass label_values= with all its values",
             column=column.name,
         )
+    if not column.fixed and (_are_quantities(names, codes) or _are_identifiers(names, codes)):
+        raise source.error(
+            f"the label has {len(names)} different values, but should name a few kinds; is it the "
+            "right column? If so, pass label_values= with all its values",
+            column=column.name,
+        )
 
 
 def _edges_of(
@@ -223,22 +229,32 @@ def _edges_of(
         raise source.error(error.message, column=column.name) from None
 
 
-def _check_category(name: str, values: tuple[str, ...], num_rows: int, source: Source) -> None:
+def _are_quantities(names: tuple[str, ...], codes: NDArray[np.int32]) -> bool:
+    """Whether there are so many numbers among the values that they look measured or counted."""
+    many = len(names) > MANY_VALUES
+    suspicious = len(names) > MANY_NUMBERS or len(names) > NUMBERS_PER_ROW * codes.size
+    return many and suspicious and all(parse_number(name) is not None for name in names)
+
+
+def _are_identifiers(names: tuple[str, ...], codes: NDArray[np.int32]) -> bool:
+    """Whether there are more values than can be learnt about."""
+    return len(names) > MANY_VALUES and len(names) > codes.size / 2
+
+
+def _check_category(
+    name: str, names: tuple[str, ...], codes: NDArray[np.int32], source: Source
+) -> None:
     """Refuse columns that look like quantities or identifiers unless they were asked for."""
-    many = len(values)
-    if many <= MANY_VALUES:
-        return
-    suspicious = many > MANY_NUMBERS or many > NUMBERS_PER_ROW * num_rows
-    if suspicious and all(parse_number(value) is not None for value in values):
+    if _are_quantities(names, codes):
         raise source.error(
-            f"holds {many} different numbers; say how to bin them with bins={{{name!r}: 4}} or "
-            f"edges={{{name!r}: [...]}}, leave the column out with ignore=[{name!r}], or take "
+            f"holds {len(names)} different numbers; say how to bin them with bins={{{name!r}: 4}} "
+            f"or edges={{{name!r}: [...]}}, leave the column out with ignore=[{name!r}], or take "
             f"each number for a name with categorical=[{name!r}]",
             column=name,
         )
-    if many > num_rows / 2:
+    if _are_identifiers(names, codes):
         raise source.error(
-            f"has {many} different values in {num_rows} rows and looks like an identifier; leave "
-            f"it out with ignore=[{name!r}], or keep it with categorical=[{name!r}]",
+            f"has {len(names)} different values in {codes.size} rows and looks like an identifier; "
+            f"leave it out with ignore=[{name!r}], or keep it with categorical=[{name!r}]",
             column=name,
         )

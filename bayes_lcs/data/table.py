@@ -116,6 +116,13 @@ class GroupedTable:
         ):
             codes = as_codes(getattr(self, name), sizes, name, shape=shape, columns=columns)
             put(self, name, codes)
+        homeless = np.flatnonzero((self.groups < 0) == (self.new_groups < 0))
+        if homeless.size:
+            raise DataError(
+                "a row must belong to one group, known or new",
+                row=int(homeless[0]),
+                column=self.group_name,
+            )
 
     # Construction ----------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ Where these conditions fail, everything is done in logs relative to the best par
 
 from __future__ import annotations
 
+import heapq
 from functools import cached_property
 
 import numpy as np
@@ -88,6 +89,12 @@ def shapley_shares(
             entered = np.bitwise_or.accumulate(1 << order)
             shares[order] += np.diff(log_weights[entered], prepend=0.0)
     return shares / num_orders
+
+
+def _with_last_member(mask: int) -> IntArray:
+    """The subsets of a mask that contain its last member."""
+    last = 1 << (mask.bit_length() - 1)
+    return subsets_of(mask ^ last) | last
 
 
 class PartitionSums:
@@ -231,12 +238,44 @@ class PartitionSums:
         return np.concatenate([[0.0], sums @ weights[half:][::-1]])
 
     def best_partition(self) -> list[int]:
-        """The blocks of a partition of the highest score, as masks; ties go to lower masks."""
+        """The blocks of a partition of the highest score, as masks."""
+        found = self._search_best()
+        return self._trace_best() if found is None else found
+
+    def _search_best(self) -> list[int] | None:
+        """Best-first search guided by ``log Z(rest)``, which no partition of the rest exceeds.
+
+        Branches whose bound is below a partition already known are dropped. The bounds of the
+        branches of one level, exponentiated, add up to ``Z(all)``: where the best partition has
+        probability ``p``, at most ``1 / p`` of them are kept. None if the posterior is so flat
+        that the recursion with maxima is cheaper.
+        """
+        known = sum(float(self.log_weights[block]) for block in good_partition(self.log_weights))
+        queue = [(-self.log_total, self.log_weights.size - 1, 0.0, [])]
+        budget = 3**self.num_groups // 16
+        while queue:
+            _, rest, score, blocks = heapq.heappop(queue)
+            if not rest:
+                return blocks
+            parts = _with_last_member(rest)
+            budget -= len(parts)
+            if budget < 0:
+                return None
+            scores = score + self.log_weights[parts]
+            bounds = scores + self.log_sums[rest ^ parts]
+            for i in np.flatnonzero(bounds >= known - 1e-6):
+                left = rest ^ int(parts[i])
+                heapq.heappush(
+                    queue, (-bounds[i], left, float(scores[i]), [*blocks, int(parts[i])])
+                )
+        return None
+
+    def _trace_best(self) -> list[int]:
+        """Follow the recursion with maxima back from the full set."""
         best = self._best_scores
         rest, blocks = self.log_weights.size - 1, []
         while rest:
-            last = 1 << (rest.bit_length() - 1)
-            parts = subsets_of(rest ^ last) | last
+            parts = _with_last_member(rest)
             scores = self.log_weights[parts] + best[rest ^ parts]
             blocks.append(int(parts[np.argmax(scores)]))
             rest ^= blocks[-1]
@@ -255,8 +294,7 @@ class PartitionSums:
         while left.any():
             for rest in np.unique(left[left > 0]):
                 here = np.flatnonzero(left == rest)
-                last = 1 << (int(rest).bit_length() - 1)
-                parts = subsets_of(int(rest) ^ last) | last
+                parts = _with_last_member(int(rest))
                 log_p = self.log_weights[parts] + self.log_sums[rest ^ parts]
                 cumulative = np.cumsum(np.exp(log_p - self.log_sums[rest]))
                 chosen = parts[

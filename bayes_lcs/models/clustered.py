@@ -92,7 +92,7 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
     >>> model = ClusteredNaiveBayes(concentration=Gamma(1.0, 1.0))
     >>> table, truth = model.simulate(Schema(2, (3, 2)), [20, 30, 10], seed=1)
     >>> truth.partition.tolist()
-    [0, 0, 1]
+    [0, 1, 1]
     >>> isinstance(model.log_joint(table.counts(), truth.partition), float)
     True
     """

@@ -13,7 +13,6 @@ digits, in milliseconds. The thesis keeps ``beta`` fixed; learning it is ours.
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +38,7 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class NaiveBayesPrior(ABC):
+class NaiveBayesPrior:
     """Dirichlet priors of one naive Bayes likelihood; the sharing models extend it.
 
     Parameters
@@ -140,7 +139,7 @@ def learned_posterior(prior: Gamma, schema: Schema, blocks: IntArray) -> Quadrat
 
     >>> nothing = np.zeros((1, 1, 2), dtype=np.int64)
     >>> posterior = learned_posterior(Gamma(3.0, 2.0), Schema(1, (2,)), nothing)
-    >>> abs(posterior.log_integral) < 1e-12
+    >>> bool(abs(posterior.log_integral) < 1e-12)
     True
     >>> float((np.exp(posterior.log_weights) * np.exp(posterior.nodes)).sum().round(9))
     1.5

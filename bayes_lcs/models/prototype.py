@@ -62,6 +62,8 @@ __all__ = ["Prototype"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+DEFAULT_STRENGTH_PRIOR = Gamma(1.0, 0.1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Prototype(NaiveBayesPrior):
@@ -92,7 +94,7 @@ class Prototype(NaiveBayesPrior):
     True
     """
 
-    strength_prior: Gamma = Gamma(1.0, 0.1)
+    strength_prior: Gamma = DEFAULT_STRENGTH_PRIOR
 
     name: ClassVar[str] = "Prototype"
 
@@ -143,7 +145,7 @@ class Prototype(NaiveBayesPrior):
     def scatter_parameters(
         self, schema: Schema, prototype: ArrayLike, strength: ArrayLike
     ) -> FloatArray:
-        """``K_{y,f} theta_bar_{y,f,x}``, the Dirichlet parameters of every ``theta_u``: ``(L, C)``."""
+        """``K_{y,f} theta_bar_{y,f,x}``: Dirichlet parameters of every ``theta_u``, ``(L, C)``."""
         bar, k = np.asarray(prototype, dtype=np.float64), np.asarray(strength, dtype=np.float64)
         if bar.shape[-1:] != (schema.num_cells,) or k.shape[-1:] != (schema.num_features,):
             raise ValueError(

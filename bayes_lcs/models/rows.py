@@ -87,8 +87,9 @@ def sample_simplex(name: str, prior: Array) -> Array:
 
     if prior.shape[-1] == 1:
         return numpyro.deterministic(name, jnp.ones_like(prior))
-    tiny = jnp.finfo(jnp.result_type(float)).tiny
-    return numpyro.sample(name, dist.Dirichlet(jnp.maximum(prior, tiny)))
+    # A weak prototype times a small probability may underflow; zero is no Dirichlet parameter.
+    positive = jnp.maximum(prior, np.finfo(np.float32).tiny)
+    return numpyro.sample(name, dist.Dirichlet(positive))
 
 
 def sample_feature_prior(model: NaiveBayesPrior, schema: Schema) -> list[Array]:

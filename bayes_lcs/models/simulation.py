@@ -122,7 +122,7 @@ def draw_crp(
     Examples
     --------
     >>> draw_crp(np.random.default_rng(0), 1.0, 6, 2).tolist()
-    [[0, 1, 0, 0, 0, 2], [0, 1, 1, 1, 1, 0]]
+    [[0, 1, 2, 3, 3, 2], [0, 0, 0, 0, 0, 1]]
     """
     shape = (1 if num_draws is None else num_draws, num_groups)
     order = np.arange(num_groups)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bayes_lcs.data.datasets import DATA_VARIABLE, dataset_path
+from bayes_lcs.data.datasets import dataset_path
 from bayes_lcs.data.errors import DatasetNotFound
 
 
@@ -17,7 +17,7 @@ def raw_file() -> Callable[..., Path]:
         try:
             return dataset_path(name, file)
         except DatasetNotFound as error:
-            pytest.skip(f"set {DATA_VARIABLE} to the folder of data sets: {error}")
+            pytest.skip(str(error))
 
     return find
 

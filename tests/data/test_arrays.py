@@ -80,7 +80,10 @@ def test_no_groups_is_one_group_and_no_labels_are_all_missing() -> None:
         (lambda: from_arrays([1, 2], [0, 1]), "two axes"),
         (lambda: from_arrays([[1], [2]], [0]), r"labels must have shape \(2,\)"),
         (lambda: from_arrays([[1], [2]], [0, 1], [0]), r"groups must have shape \(2,\)"),
-        (lambda: from_arrays([[0], [2]], [0, 1], num_values=2), "row 1, column 'feature_0': code 2"),
+        (
+            lambda: from_arrays([[0], [2]], [0, 1], num_values=2),
+            "row 1, column 'feature_0': code 2",
+        ),
         (lambda: from_arrays([[0], [1]], [0, 1], num_values=[2, 2]), "2 entries for 1 features"),
         (lambda: from_arrays([[0], [1]], [-1, -1], num_values=2), "num_labels= or label_values="),
         (lambda: from_arrays([["a"], ["b"]], ["x", "x"]), "column 'label': the label has only one"),

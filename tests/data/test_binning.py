@@ -68,7 +68,9 @@ def test_wrong_bins(options: dict[str, object], message: str) -> None:
 
 
 def test_bins_that_collapse() -> None:
-    with pytest.raises(DataError, match="column 'age': 4 bins collapse to one: .* only one number"):
+    with pytest.raises(
+        DataError, match=r"column 'age': 4 bins collapse to one: .* only one number"
+    ):
         code([3, 3, 3], bins={"age": 4})
     with pytest.raises(DataError, match="collapse to one: the column has no number"):
         code(["nan", None, "inf"], bins={"age": 4})

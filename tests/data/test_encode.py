@@ -46,6 +46,10 @@ def test_new_rows_get_the_codes_of_the_table(table: GroupedTable) -> None:
     assert coded.group_sizes.tolist() == [0, 1]
 
 
+def test_no_rows_are_no_error(table: GroupedTable) -> None:
+    assert table.encode(rows().iloc[:0]).num_rows == 0
+
+
 def test_parts_of_coded_rows_keep_the_new_groups(table: GroupedTable) -> None:
     coded = table.encode(rows())
     assert coded.take([2]).row_group_names() == ["dora"]
@@ -109,7 +113,7 @@ def test_files(table: GroupedTable, tmp_path: Path) -> None:
     path = tmp_path / "new.csv"
     rows().to_csv(path, index=False, sep=";")
     assert table.encode(path) == table.encode(str(path), delimiter=";") == table.encode(rows())
-    with pytest.raises(DataError, match="new.csv, line 4, column 'size': '3' is not one of the"):
+    with pytest.raises(DataError, match=r"new\.csv, line 4, column 'size': '3' is not one of the"):
         table.encode(path, unseen="error")
     rows().to_parquet(tmp_path / "new.parquet")
     assert table.encode(tmp_path / "new.parquet") == table.encode(rows())

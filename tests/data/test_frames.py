@@ -103,7 +103,10 @@ def test_features_and_ignore() -> None:
         (lambda: code(frame(), features=["size", "size"]), "column 'size': named twice"),
         (lambda: code(frame(), features=[]), "no column is left"),
         (lambda: code(frame(), ignore=["Size"]), "column 'Size': there is no such column; did you"),
-        (lambda: code(frame(), bins={"buys": 2}), "column 'buys': bins= names a column that is not"),
+        (
+            lambda: code(frame(), bins={"buys": 2}),
+            "column 'buys': bins= names a column that is not",
+        ),
         (lambda: code(frame(), categorical=["x"]), "column 'x': categorical= names a column that"),
         (
             lambda: code(frame(), bins={"size": 2}, edges={"size": [3]}),
@@ -112,7 +115,10 @@ def test_features_and_ignore() -> None:
         (lambda: code(frame(size=[[1], [2], [3]])), "column 'size': cells must be single values"),
         (lambda: code(frame(size=[b"a", b"b", b"c"])), "column 'size': a cell holds bytes"),
         (lambda: code(frame(size=[None] * 3)), r"column 'size': every cell is missing; .*ignore="),
-        (lambda: code(frame(who=["ann", None, "bob"])), "row 1, column 'who': the row has no group"),
+        (
+            lambda: code(frame(who=["ann", None, "bob"])),
+            "row 1, column 'who': the row has no group",
+        ),
         (lambda: code(frame(who=["ann", "", "bob"])), "row 1, column 'who': the row has no group"),
         (lambda: code(frame().iloc[:0]), "there are no rows"),
         (lambda: code({"who": []}), "expected a pandas DataFrame, got dict"),
@@ -156,15 +162,14 @@ def test_frame_csv_and_parquet_give_the_same_table(
     options = {"group": "who", "label": "buys", "label_values": ["no", "yes"]}
     df.to_csv(tmp_path / "t.csv", index=False, quoting=1, encoding="utf-8", lineterminator="\n")
     df.to_parquet(tmp_path / "t.parquet")
-    try:
-        expected = GroupedTable.from_frame(df, **options)  # type: ignore[arg-type]
-    except DataError as error:
+    empty = [name for name in ("size", "a b") if not df[name].any()]
+    if empty:
         for name in ("t.csv", "t.parquet"):
-            with pytest.raises(DataError) as caught:
+            with pytest.raises(DataError, match="every cell is missing") as caught:
                 read_grouped(tmp_path / name, **options)  # type: ignore[arg-type]
-            assert caught.value.message == error.message
-            assert caught.value.file == name
+            assert (caught.value.file, caught.value.column) == (name, empty[0])
         return
+    expected = GroupedTable.from_frame(df, **options)  # type: ignore[arg-type]
     for name in ("t.csv", "t.parquet"):
         table = read_grouped(tmp_path / name, **options)  # type: ignore[arg-type]
         assert table == expected

@@ -76,6 +76,11 @@ def test_a_read_only_view_of_a_writable_array_is_copied() -> None:
         ({"labels": [0, 1, 2, 0, 0]}, "row 2: code 2 in labels, expected -1 .missing. to 1"),
         ({"labels": [0, 1]}, r"labels must have shape \(5,\), got \(2,\)"),
         ({"groups": [0, 0, 1, 2, 3]}, "row 4: code 3 in groups"),
+        ({"groups": [0, 0, 1, 2, -1]}, "row 4, column 'who': a row must belong to one group"),
+        (
+            {"new_group_names": ("dora",), "new_groups": [0, -1, -1, -1, -1]},
+            "row 0, column 'who': a row must belong to one group",
+        ),
         ({"feature_names": ("colour", "colour")}, "feature_names must be distinct, got 'colour'"),
         ({"feature_names": ("colour", "buys")}, "column names must be distinct, got 'buys' twice"),
         ({"feature_names": ("colour", 3)}, "feature_names must be strings, got 3"),
