@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, xlogy
 
 from bayes_lcs.core.schema import Schema
 
@@ -109,11 +109,11 @@ def log_cells_marginal(schema: Schema, counts: ArrayLike, prior: ArrayLike) -> F
 
 
 def log_dirichlet_density(point: ArrayLike, prior: ArrayLike) -> FloatArray:
-    """Log density of a Dirichlet at a point of the simplex, over the last axis."""
+    """Log density of a Dirichlet at a point of the simplex, edges included; over the last axis."""
     x = np.asarray(point, dtype=np.float64)
     a = np.broadcast_to(np.asarray(prior, dtype=np.float64), x.shape)
     result: FloatArray = (
-        ((a - 1.0) * np.log(x)).sum(axis=-1) + gammaln(a.sum(axis=-1)) - gammaln(a).sum(axis=-1)
+        xlogy(a - 1.0, x).sum(axis=-1) + gammaln(a.sum(axis=-1)) - gammaln(a).sum(axis=-1)
     )
     return result
 

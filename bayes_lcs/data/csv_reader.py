@@ -48,7 +48,7 @@ def raw_from_csv(
     source = Source(path.name, line_of)
 
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
-        return _read(path, encoding, delimiter, names, wanted, source, line, has_header)
+        return _read(path, encoding, delimiter, names, wanted, source, has_header)
 
     return RawTable(tuple(names), source, read)
 
@@ -93,7 +93,6 @@ def _read(
     names: list[str],
     wanted: Sequence[str],
     source: Source,
-    first_line: int,
     has_header: bool,
 ) -> dict[str, RawColumn]:
     import pyarrow as pa
@@ -108,7 +107,6 @@ def _read(
                 stream,
                 read_options=csv.ReadOptions(
                     column_names=None if has_header else names,
-                    skip_rows=first_line - 1,
                     encoding="utf8" if codec == "utf-8-sig" else codec,
                     block_size=_CHUNK,
                 ),

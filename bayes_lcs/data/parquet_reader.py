@@ -81,9 +81,7 @@ def column_from_arrow(name: str, chunks: Any, source: Source) -> RawColumn:
         if types.is_string_view(kind):
             chunks = chunks.cast(pa.string())
         chunks = chunks.dictionary_encode()
-    merged = chunks.unify_dictionaries().combine_chunks()
-    if isinstance(merged, pa.ChunkedArray):
-        merged = pa.concat_arrays(merged.chunks) if merged.num_chunks else pa.array([], kind)
+    merged = chunks.combine_chunks()
     codes = merged.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     uniques = merged.dictionary
     if types.is_floating(uniques.type):

@@ -201,10 +201,10 @@ class PartitionSums:
     @cached_property
     def block_probabilities(self) -> FloatArray:
         """Probability that ``T`` is a block: ``w(T) Z(all - T) / Z(all)``, by mask."""
+        log_probability = self.log_weights + self.log_sums[::-1] - self.log_total
+        log_probability[0] = -np.inf
         with np.errstate(under="ignore"):
-            probability = np.exp(self.log_weights + self.log_sums[::-1] - self.log_total)
-        probability[0] = 0.0
-        return probability
+            return np.exp(log_probability)
 
     @cached_property
     def size_probabilities(self) -> FloatArray:

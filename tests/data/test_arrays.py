@@ -16,6 +16,7 @@ def test_names_sorted_as_numbers_if_all_are_numbers() -> None:
     assert table.values == (("1.5", "2", "10"), ("10", "2", "x"))
     assert table.label_values == ("a", "b")
     assert table.group_names == ("v", "u")
+    assert from_arrays([["a"], ["b"]], [0, 1], np.array([5, 3])).group_names == ("5", "3")
 
 
 def test_what_is_missing_in_named_arrays() -> None:

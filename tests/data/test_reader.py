@@ -44,6 +44,8 @@ def test_plain(plain: GroupedTable) -> None:
         (PLAIN.rstrip("\n"), "a.csv", {}),
         (PLAIN.replace("\n", "\n\n"), "a.csv", {}),
         ("\n\n" + PLAIN, "a.csv", {}),
+        ("\r\n\r\n" + PLAIN.replace("\n", "\r\n"), "a.csv", {}),
+        ("\n" + PLAIN.split("\n", 1)[1], "a.csv", {"header": ["who", "size", "buys"]}),
         ("\ufeff" + PLAIN, "a.csv", {}),
         (PLAIN.replace(",", ";"), "a.csv", {}),
         (PLAIN.replace(",", "|"), "a.txt", {}),
@@ -120,8 +122,11 @@ def test_latin_1(write: Write) -> None:
 def test_many_blocks_keep_the_order_of_first_appearance(write: Write, monkeypatch) -> None:
     monkeypatch.setattr("bayes_lcs.data.csv_reader._CHUNK", 1000)
     names = [f"g{(7 * row) % 97}" for row in range(2000)]
-    lines = [f"{name},{'ab'[row % 2]},{row % 3}" for row, name in enumerate(names)]
+    cells = ['"a\n\nb"', '"c""d"']
+    lines = [f"{name},{cells[row % 2]},{row % 3}" for row, name in enumerate(names)]
     table = read(write("\n".join(["who,size,buys", *lines])))
+    assert table.values == (("a\n\nb", 'c"d'),)
+    assert table.features[:, 0].tolist() == [row % 2 for row in range(2000)]
     assert table.group_names == tuple(dict.fromkeys(names))
     assert table.row_group_names() == names
     assert table.labels.tolist() == [row % 3 for row in range(2000)]

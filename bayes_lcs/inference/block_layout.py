@@ -1,0 +1,125 @@
+"""Counts of a block as one flat vector, and ``log m(T)`` as one gather over it.
+
+For the samplers the counts ``n_{y,f,x}`` of a block and its totals ``n_{y,f,.}`` lie side by side
+on one axis of ``D`` dimensions. With ``sign = +1`` for cells and ``-1`` for totals and
+``log (a)_n`` tabulated for every distinct prior ``a``,
+
+    log m(T) = sum_d sign_d * table[offset_d + n_d],
+
+a single gather, the same for a cell and a total. Adding groups to a block adds their vectors.
+Dimensions in which no row can ever count are left out; one dummy dimension at the end, always
+zero in effect, takes the missing cells of rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.counts import GroupCounts
+from bayes_lcs.core.dirichlet import MAX_TABLE_ENTRIES, log_rising_table
+from bayes_lcs.core.schema import Schema
+
+__all__ = ["BlockLayout", "block_layout", "group_vectors", "log_marginal", "row_dimensions"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+class BlockLayout(NamedTuple):
+    """What is fixed while sampling: the dimensions, their priors and the look-up tables.
+
+    Attributes
+    ----------
+    sign : (D,)
+        +1 for a cell, -1 for a feature total, 0 for the dummy.
+    prior : (D,)
+        ``beta_{y,f,x}`` of a cell, ``sum_x beta_{y,f,x}`` of a total.
+    scale : (D,)
+        ``prior`` in units of a symmetric ``beta``: 1 for a cell, ``V_f`` for a total.
+    offset : (D,)
+        Where the table of this dimension begins.
+    table : (T,)
+        ``log (a)_n`` for every distinct prior, one after the other; empty if counts are too large
+        to tabulate.
+    """
+
+    sign: jax.Array
+    prior: jax.Array
+    scale: jax.Array
+    offset: jax.Array
+    table: jax.Array
+
+
+def _with_totals(schema: Schema, cells: NDArray) -> NDArray:
+    """``(..., L, C)`` to ``(..., L*C + L*F + 1)``: cells, totals, dummy."""
+    lead = cells.shape[:-2]
+    parts = [cells, schema.sum_values(cells)]
+    flat = [part.reshape(*lead, -1) for part in parts]
+    return np.concatenate([*flat, np.zeros((*lead, 1), dtype=cells.dtype)], axis=-1)
+
+
+def block_layout(
+    schema: Schema, feature_prior: FloatArray, max_count: int, max_entries: int = MAX_TABLE_ENTRIES
+) -> BlockLayout:
+    """Lay out the dimensions for counts up to ``max_count`` under priors ``(L, C)``."""
+    prior = _with_totals(schema, feature_prior)
+    scale = _with_totals(schema, np.ones_like(feature_prior))
+    sign = np.ones(prior.size)
+    sign[schema.num_labels * schema.num_cells :] = -1.0
+    sign[-1], prior[-1], scale[-1] = 0.0, 1.0, 1.0
+    starts, which = np.unique(prior, return_inverse=True)
+    length = max_count + 1
+    if len(starts) * length <= max_entries:
+        table = np.concatenate([log_rising_table(start, max_count) for start in starts])
+    else:
+        table = np.zeros(0)
+    return BlockLayout(
+        jnp.asarray(sign),
+        jnp.asarray(prior),
+        jnp.asarray(scale),
+        jnp.asarray(which.reshape(-1) * length, dtype=jnp.int32),
+        jnp.asarray(table),
+    )
+
+
+def group_vectors(counts: GroupCounts) -> NDArray[np.int32]:
+    """The counts of every group as vectors ``(U, D)``."""
+    return _with_totals(counts.schema, counts.features).astype(np.int32)
+
+
+def row_dimensions(schema: Schema, features: NDArray) -> NDArray[np.int32]:
+    """The dimensions to which each row adds one under each label, ``(M, L, 2F)``.
+
+    Missing cells point to the dummy dimension.
+    """
+    codes = np.asarray(features, dtype=np.int64)
+    num_labels, num_cells, num_features = (
+        schema.num_labels,
+        schema.num_cells,
+        schema.num_features,
+    )
+    dummy = num_labels * (num_cells + num_features)
+    label = np.arange(num_labels)[None, :, None]
+    seen = (codes >= 0)[:, None, :]
+    cell = label * num_cells + schema.offsets[:-1] + np.maximum(codes, 0)[:, None, :]
+    total = num_labels * num_cells + label * num_features + np.arange(num_features)
+    both = np.concatenate([np.where(seen, cell, dummy), np.where(seen, total, dummy)], axis=-1)
+    return both.astype(np.int32)
+
+
+def log_marginal(layout: BlockLayout, counts: jax.Array) -> jax.Array:
+    """``log m`` of blocks with counts ``(..., D)``."""
+    if layout.table.size:
+        terms = layout.table[layout.offset + counts]
+    else:
+        terms = jnp.where(
+            counts == 0,
+            0.0,
+            jax.lax.lgamma(layout.prior + counts) - jax.lax.lgamma(layout.prior),
+        )
+    return terms @ layout.sign

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from bayes_lcs.core.bits import members, popcounts, subset_sums, subsets_of
+
+
+def test_subsets_are_listed_in_increasing_order() -> None:
+    mask = 0b11010
+    expected = sorted(
+        sum(1 << bit for bit in chosen)
+        for size in range(4)
+        for chosen in combinations(members(mask), size)
+    )
+    assert subsets_of(mask).tolist() == expected
+    assert subsets_of(0).tolist() == [0]
+
+
+def test_subset_sums_equal_sums_over_members() -> None:
+    values = np.array([3, 1, 4, 1, 5])
+    sums = subset_sums(values)
+    assert sums.tolist() == [values[members(mask)].sum() for mask in range(32)]
+    assert popcounts(5).tolist() == [len(members(mask)) for mask in range(32)]
