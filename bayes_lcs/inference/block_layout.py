@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.dirichlet import MAX_TABLE_ENTRIES, log_rising_table
+from bayes_lcs.core.dirichlet_jax import log_rising
 from bayes_lcs.core.schema import Schema
 
 __all__ = ["BlockLayout", "block_layout", "group_vectors", "log_marginal", "row_dimensions"]
@@ -117,9 +118,5 @@ def log_marginal(layout: BlockLayout, counts: jax.Array) -> jax.Array:
     if layout.table.size:
         terms = layout.table[layout.offset + counts]
     else:
-        terms = jnp.where(
-            counts == 0,
-            0.0,
-            jax.lax.lgamma(layout.prior + counts) - jax.lax.lgamma(layout.prior),
-        )
+        terms = log_rising(layout.prior, counts)
     return terms @ layout.sign

@@ -117,12 +117,20 @@ class ExactPosterior(ABC):
     def _predict_group(self, group: int, features: NDArray) -> FloatArray:
         schema = self._counts.schema
         priors = self.model.label_parameters(schema), self.model.feature_parameters(schema)
+        # Relative to the largest term of each row so far: with hundreds of features the joint
+        # probability itself is below what a float can hold.
         joint = np.zeros((len(features), schema.num_labels))
+        largest = np.full((len(features), 1), -np.inf)
         for informants in self._informants(group):
             log_joint = log_row_predictive(informants.counts, *priors, features)
-            joint += np.einsum("k,knl->nl", informants.probability, np.exp(log_joint))
+            log_joint += np.log(informants.probability)[:, None, None]
+            before, largest = largest, np.maximum(largest, log_joint.max(axis=(0, 2))[:, None])
+            with np.errstate(under="ignore"):
+                joint *= np.exp(before - largest)
+                joint += np.exp(log_joint - largest).sum(axis=0)
             # What is left adds at most its own probability to the joint of any row.
-            if informants.left <= PREDICTION_ERROR * joint.sum(axis=1).min(initial=np.inf):
+            smallest = (largest[:, 0] + np.log(joint.sum(axis=1))).min(initial=np.inf)
+            if informants.left <= PREDICTION_ERROR * np.exp(min(smallest, 0.0)):
                 break
         result: FloatArray = joint / joint.sum(axis=1, keepdims=True)
         return result
@@ -219,7 +227,8 @@ class ClusteredPosterior(ExactPosterior):
         if z.shape != (self.num_groups,):
             raise ValueError(f"the partition has shape {z.shape}, not ({self.num_groups},)")
         masks = [sum(1 << u for u in block) for block in blocks(z)]
-        return float(self.sums.log_weights[masks].sum() - self.sums.log_total)
+        # Rounding can lift a partition that is as good as certain above probability one.
+        return min(float(self.sums.log_weights[masks].sum() - self.sums.log_total), 0.0)
 
     def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:
         return first_occurrence(self.sums.sample(draws, np.random.default_rng(seed)))

@@ -24,6 +24,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from bayes_lcs.core.dirichlet_jax import log_rising
 from bayes_lcs.inference.block_layout import BlockLayout, log_marginal
 from bayes_lcs.inference.partition_gibbs import PartitionState
 
@@ -58,7 +59,7 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         """Give one group to a side: where it must go (0 or 1), or by chance (-1)."""
         vector, takes_part, forced, uniform = step
         joined = log_marginal(layout, dealing.blocks + vector)
-        scores = jnp.log(dealing.sizes) + joined - dealing.log_marginals
+        scores = jnp.log(dealing.sizes.astype(joined.dtype)) + joined - dealing.log_marginals
         log_p = scores - jax.nn.logsumexp(scores)
         side = jnp.where(forced >= 0, forced, (jnp.log(uniform) >= log_p[0]).astype(jnp.int32))
         here = (jnp.arange(2) == side) & takes_part
@@ -101,12 +102,12 @@ def build_kernel(layout: BlockLayout) -> Kernel:
                 jax.random.uniform(key_deal, (num_groups,), dtype=dtype),
             ),
         )
-        together = dealing.blocks.sum(axis=0)
+        together = dealing.blocks[0] + dealing.blocks[1]
         log_together = log_marginal(layout, together)
         log_split = (
             jnp.log(concentration)
-            + jax.lax.lgamma(dealing.sizes.astype(dtype)).sum()
-            - jax.lax.lgamma(dealing.sizes.sum().astype(dtype))
+            + log_rising(1.0, dealing.sizes - 1).sum()
+            - log_rising(1.0, dealing.sizes.sum() - 1)
             + dealing.log_marginals.sum()
             - log_together
             - dealing.log_q
@@ -125,7 +126,7 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         source = jnp.where(is_split, slot_a, slot_b)
         new_a = jnp.where(is_split, dealing.blocks[0], together)
         new_b = jnp.where(is_split, dealing.blocks[1], jnp.zeros_like(together))
-        size_a = jnp.where(is_split, dealing.sizes[0], dealing.sizes.sum())
+        size_a = jnp.where(is_split, dealing.sizes[0], dealing.sizes.sum()).astype(jnp.int32)
         size_b = jnp.where(is_split, dealing.sizes[1], 0)
         log_a = jnp.where(is_split, dealing.log_marginals[0], log_together)
         log_b = jnp.where(is_split, dealing.log_marginals[1], 0.0)

@@ -19,7 +19,6 @@ BLAS itself is held to one thread, since its own threads stall on machines that 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Protocol
@@ -29,12 +28,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bayes_lcs.core.bits import popcounts, subsets_of
+from bayes_lcs.core.progress import Tick
 
 __all__ = ["convolve", "convolve_max", "convolve_relative"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-Tick = Callable[[], None]
 
 LOW_BITS = 7
 CHUNK_BITS = 12

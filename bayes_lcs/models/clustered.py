@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.counts import GroupCounts, merge_groups
+from bayes_lcs.core.dirichlet import log_rising
 from bayes_lcs.core.naive_bayes import (
     NaiveBayesParameters,
     log_label_marginal,
@@ -210,12 +211,18 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
             return log_crp(partition, spec)
         z = first_occurrence(partition)
 
-        def log_density(log_a: FloatArray) -> FloatArray:
-            # Far to the left P(z | a) goes like a^(K-1); below 1e-300 it no longer matters.
-            values = np.maximum(np.exp(log_a), 1e-300)
-            return spec.log_density_of_log(log_a) + np.array([log_crp(z, a) for a in values])
+        at_one = log_crp(z, 1.0)
+        num_blocks, num_groups = len(block_sizes(z)), len(z)
 
-        return integrate_log_density(log_density).log_integral
+        def log_density(log_a: FloatArray) -> FloatArray:
+            # log P(z | a) - log P(z | 1). Far to the left it goes like a^(K-1), and log (a)_U
+            # like log a + log (1)_{U-1}, which is used where exp(log_a) would be zero.
+            a = np.exp(np.maximum(log_a, -600.0))
+            seats = log_rising(a, num_groups) + np.minimum(log_a + 600.0, 0.0)
+            ratio = num_blocks * log_a - seats + log_rising(1.0, num_groups)
+            return spec.log_density_of_log(log_a) + ratio
+
+        return at_one + integrate_log_density(log_density).log_integral
 
     def log_marginal(self, counts: GroupCounts, partition: ArrayLike) -> float:
         """``log P(X, Y | z)``; a learned feature prior is integrated out."""

@@ -71,7 +71,18 @@ def test_against_scipy_on_a_beta_binomial_hyper_parameter() -> None:
     assert np.exp(result.log_weights + result.nodes).sum() == pytest.approx(mean / exact, rel=1e-9)
 
 
+def test_a_density_that_lost_its_digits_is_summed_as_well_as_they_allow() -> None:
+    shape, rate = 7e10, 1e11
+    result = integrate_log_density(lambda t: shape * t - rate * np.exp(t))
+    with mpmath.workdps(30):
+        exact = float(mpmath.loggamma(shape) - shape * mpmath.log(rate))
+    assert result.log_integral == pytest.approx(exact, abs=1e-3)
+    assert len(result.nodes) < 5000
+
+
 def test_improper_and_empty_densities_are_refused() -> None:
+    with pytest.raises(ArithmeticError, match="too rough"):
+        integrate_log_density(lambda t: -0.5 * t**2 + np.sin(1e9 * t))
     with pytest.raises(ArithmeticError, match="does not fall off"):
         integrate_log_density(np.zeros_like)
     with pytest.raises(ArithmeticError, match="zero, infinite or not a number"):

@@ -10,7 +10,7 @@ from bayes_lcs.core.naive_bayes import log_feature_marginal
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference import block_marginals
 from bayes_lcs.inference.block_marginals import log_block_marginals
-from tests.inference.oracle import Case, random_case
+from tests.inference.cases import Case, random_case
 
 
 def merged(counts: GroupCounts, prior) -> np.ndarray:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import bayes_lcs as bl
 from bayes_lcs.core.counts import count_rows
 from bayes_lcs.inference import partition_sums
-from tests.inference.oracle import Case, log_seating, log_sum, partitions, random_case
+from tests.inference.cases import Case, log_sum, partitions, random_case
+from tests.oracles import sequential_log_crp
 
 # Log evidences of some thousand nats at the most, summed in another order: 1e-12 is usual, and a
 # wrong constant anywhere is a thousandth at least.
@@ -89,7 +90,7 @@ def test_no_data_leaves_the_prior():
     posterior = bl.exact(case.model, case.table)
     assert posterior.log_evidence == pytest.approx(0.0, abs=1e-12)
     for z in partitions(6):
-        assert posterior.log_probability(z) == pytest.approx(log_seating(z, 2.5), abs=1e-12)
+        assert posterior.log_probability(z) == pytest.approx(sequential_log_crp(z, 2.5), abs=1e-12)
 
 
 def test_one_number_for_each_prior():
@@ -238,7 +239,7 @@ def recursion_in_logs(case_log_blocks, concentration: float, num_groups: int) ->
     return log_z
 
 
-@pytest.mark.parametrize("num_groups", [10, 11])
+@pytest.mark.parametrize("num_groups", [10, pytest.param(11, marks=pytest.mark.slow)])
 def test_meeting_requests_by_the_plain_recursion(num_groups):
     """Real-shaped rows of 10 and 11 people, missing cells included: 3^10 terms in plain Python."""
     data, _ = bl.meeting_requests(seed=3, rows_per_person=15, missing_fraction=0.1)
@@ -311,7 +312,8 @@ def test_all_21_people(rows):
     assert_coherent(posterior)
     best = posterior.map_partition()
     counts = data.counts()
-    assert posterior.log_evidence >= model.log_joint(counts, best)
+    # Rounding of an evidence of 8e4 nats: a few spacings of 1.5e-11.
+    assert posterior.log_evidence >= model.log_joint(counts, best) - 1e-9
     assert model.log_joint(counts, best) >= model.log_joint(counts, truth.partition)
     for other in (best, truth.partition, range(21), [0] * 21):
         expected = model.log_joint(counts, other) - posterior.log_evidence

@@ -16,7 +16,7 @@ from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference import partition_sums
 from bayes_lcs.inference.block_marginals import log_block_marginals
 from bayes_lcs.inference.partition_sums import PartitionSums, good_partition, shapley_shares
-from tests.inference.oracle import log_sum, partitions
+from tests.inference.cases import log_sum, partitions
 
 ARITHMETICS = ["scaled", "logs"]
 

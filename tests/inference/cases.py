@@ -1,8 +1,8 @@
-"""Slow and independent answers: rows predicted one after another, partitions enumerated.
+"""Small tables that know everything about themselves by brute force, rows and all.
 
-Nothing of `bayes_lcs` enters the arithmetic: probabilities are products of predictive fractions
-``(count + prior) / (total + prior total)``, row by row in plain Python, and groups are seated one
-after another in a Chinese restaurant. No gamma function appears anywhere.
+Built on `tests.oracles`. Where that starts from counts, this starts from rows: probabilities are
+products of predictive fractions ``(count + prior) / (total + prior total)``, row by row in plain
+Python, so that counting, missing values and predictions are checked as well.
 """
 
 from __future__ import annotations
@@ -18,32 +18,19 @@ from numpy.typing import NDArray
 
 import bayes_lcs as bl
 from bayes_lcs.core.schema import Schema
+from tests.oracles import all_partitions, sequential_log_crp, sequential_log_marginal
 
 
 @cache
 def partitions(num_groups: int) -> tuple[tuple[int, ...], ...]:
-    """Every partition of the groups, as first-occurrence block numbers."""
-    if num_groups == 0:
-        return ((),)
-    return tuple(
-        (*z, block) for z in partitions(num_groups - 1) for block in range(max(z, default=-1) + 2)
-    )
+    """Every partition of the groups, kept: as first-occurrence block numbers."""
+    return tuple(all_partitions(num_groups))
 
 
 def log_sum(values: Iterable[float]) -> float:
     terms = list(values)
     largest = max(terms)
     return largest + math.log(math.fsum(math.exp(term - largest) for term in terms))
-
-
-def log_seating(z: Iterable[int], concentration: float) -> float:
-    """Groups enter one after another: join a block by its size, or open one."""
-    sizes: Counter[int] = Counter()
-    log_p = 0.0
-    for seated, block in enumerate(z):
-        log_p += math.log((sizes[block] or concentration) / (seated + concentration))
-        sizes[block] += 1
-    return log_p
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,16 +110,11 @@ class Case:
 
     def log_labels(self, together: bool = False) -> float:
         """``log P(labels)``, each group by itself or all groups as one."""
-        terms = []
-        prior = self.label_prior.tolist()
-        for chosen in [self.labels] if together else self.labels_by_group:
-            seen: Counter[int] = Counter()
-            for before, label in enumerate(chosen.tolist()):
-                terms.append(
-                    math.log((seen[label] + prior[label]) / (before + math.fsum(prior)))
-                )
-                seen[label] += 1
-        return math.fsum(terms)
+        sequences = [self.labels] if together else self.labels_by_group
+        return math.fsum(
+            sequential_log_marginal(sequence.tolist(), self.label_prior.tolist())
+            for sequence in sequences
+        )
 
     @property
     def labels_by_group(self) -> list[NDArray[np.int64]]:
@@ -148,7 +130,7 @@ class Case:
             for u, block in enumerate(z):
                 masks[block] += 1 << u
             inside = math.fsum(blocks[mask] for mask in masks.values())
-            result.append(labels + log_seating(z, self.concentration) + inside)
+            result.append(labels + sequential_log_crp(z, self.concentration) + inside)
         return np.array(result)
 
     @cached_property

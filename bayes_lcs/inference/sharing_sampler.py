@@ -1,0 +1,310 @@
+"""One sweep of the collapsed sampler for the sharing models with conjugate blocks.
+
+Invariant distribution: the posterior of all that is unknown, with ``phi`` and ``theta`` integrated
+out: the partition (clustered naive Bayes), missing labels, the concentration, the feature prior.
+The sweep composes the kernels of this folder; what a model does not leave open is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bayes_lcs.core.dirichlet_jax import (
+    log_dirichlet_multinomial,
+    log_gamma_density,
+    log_rising,
+)
+from bayes_lcs.core.priors import Gamma
+from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
+from bayes_lcs.inference import (
+    concentration as concentration_update,
+)
+from bayes_lcs.inference import (
+    feature_prior_update,
+    label_gibbs,
+    partition_gibbs,
+    split_merge,
+)
+from bayes_lcs.inference.block_layout import (
+    BlockLayout,
+    block_layout,
+    group_vectors,
+    log_marginal,
+    row_dimensions,
+)
+from bayes_lcs.inference.label_gibbs import LabelState, LatentRows
+from bayes_lcs.inference.partition_gibbs import PartitionState
+
+if TYPE_CHECKING:
+    from bayes_lcs.data.table import GroupedTable
+
+__all__ = ["Problem", "SweepInfo", "SweepState", "build_kernel", "init", "pose"]
+
+
+class SweepState(NamedTuple):
+    """Everything unknown, and the counts that go with it."""
+
+    partition: PartitionState
+    labels: LabelState | None
+    concentration: jax.Array
+    beta: jax.Array
+
+
+class SweepInfo(NamedTuple):
+    """What is kept of each sweep.
+
+    Attributes
+    ----------
+    z : (U,)
+        Block of each group, numbered by first occurrence.
+    num_clusters
+        Number of blocks.
+    largest
+        Size of the largest block.
+    entropy
+        Entropy of the block sizes in nats.
+    log_joint
+        ``log P(X, Y, z)`` and the log densities of what is learned.
+    labels : (M,)
+        Current labels of the rows without one.
+    label_probabilities : (M, L)
+        Conditional probabilities from which they were drawn.
+    moved, split_merge_accepted
+        Groups that changed their block; accepted split-merge moves.
+    """
+
+    z: jax.Array
+    num_clusters: jax.Array
+    largest: jax.Array
+    entropy: jax.Array
+    log_joint: jax.Array
+    concentration: jax.Array
+    beta: jax.Array
+    labels: jax.Array
+    label_probabilities: jax.Array
+    moved: jax.Array
+    split_merge_accepted: jax.Array
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model and a table, laid out for the kernels.
+
+    Attributes
+    ----------
+    layout
+        Dimensions and tables; of the prior mean where the feature prior is learned.
+    vectors : (U, D)
+        Counts of the labelled rows of each group.
+    label_counts : (U, L)
+        Their labels; one row only carries all where the model shares ``phi``.
+    rows
+        The rows without a label, or None.
+    fixed_partition
+        The partition, where the model knows it.
+    """
+
+    layout: BlockLayout
+    vectors: jax.Array
+    label_counts: jax.Array
+    label_prior: jax.Array
+    rows: LatentRows | None
+    num_labels: int
+    fixed_partition: np.ndarray | None
+    concentration: float | Gamma
+    feature_prior: Gamma | None
+    scales: np.ndarray
+    max_count: int
+    num_split_merge: int
+
+    @property
+    def num_groups(self) -> int:
+        """Number of groups ``U``."""
+        return int(self.vectors.shape[0])
+
+
+def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> Problem:
+    """Lay out a model and a table for sampling."""
+    schema = data.schema
+    counts = data.counts()
+    latent = (data.labels < 0) & (data.groups >= 0)
+    max_count = int(counts.labels.sum() + latent.sum())
+    learned = model.feature_prior if isinstance(model.feature_prior, Gamma) else None
+    prior = (
+        np.full((schema.num_labels, schema.num_cells), learned.mean)
+        if learned
+        else model.feature_parameters(schema)
+    )
+    layout = block_layout(schema, prior, max_count)
+    partition = None
+    shares_labels = False
+    if not isinstance(model, PartitionModel):
+        assert isinstance(model, KnownPartitionModel)
+        partition = model.partition(counts.num_groups)
+        shares_labels = bool(model.shares_labels)
+    label_counts = counts.labels
+    owner = data.groups[latent]
+    if shares_labels:
+        label_counts = np.zeros_like(counts.labels)
+        label_counts[0] = counts.labels.sum(axis=0)
+        owner = np.zeros_like(owner)
+    rows = None
+    if latent.any():
+        rows = LatentRows(
+            jnp.asarray(data.groups[latent]),
+            jnp.asarray(owner),
+            jnp.asarray(row_dimensions(schema, data.features[latent])),
+        )
+    return Problem(
+        layout=layout,
+        vectors=jnp.asarray(group_vectors(counts)),
+        label_counts=jnp.asarray(label_counts, dtype=jnp.int32),
+        label_prior=jnp.asarray(model.label_parameters(schema)),
+        rows=rows,
+        num_labels=schema.num_labels,
+        fixed_partition=partition,
+        concentration=getattr(model, "concentration", 1.0),
+        feature_prior=learned,
+        scales=np.unique(np.asarray(layout.scale)),
+        max_count=max_count,
+        num_split_merge=num_split_merge if partition is None else 0,
+    )
+
+
+def init(problem: Problem, partition: np.ndarray, num_slots: int, rng_key: jax.Array) -> SweepState:
+    """Start at a partition, with missing labels drawn evenly."""
+    labels, vectors = None, problem.vectors
+    if problem.rows is not None:
+        drawn = jax.random.randint(rng_key, problem.rows.group.shape, 0, problem.num_labels)
+        labels = label_gibbs.init(problem.rows, problem.label_counts, vectors, drawn)
+        vectors = labels.vectors
+    spec = problem.concentration
+    return SweepState(
+        partition_gibbs.init(problem.layout, vectors, jnp.asarray(partition), num_slots),
+        labels,
+        jnp.asarray(spec.mean if isinstance(spec, Gamma) else spec, dtype=float),
+        jnp.asarray(problem.feature_prior.mean if problem.feature_prior else 1.0, dtype=float),
+    )
+
+
+def canonical(state: PartitionState) -> PartitionState:
+    """Number the slots by first occurrence, so that a state is a function of its partition."""
+    num_groups, num_slots = state.z.size, state.sizes.size
+    first = jax.ops.segment_min(jnp.arange(num_groups), state.z, num_slots)
+    order = jnp.argsort(jnp.where(state.sizes > 0, first, num_groups), stable=True)
+    rank = jnp.zeros_like(order).at[order].set(jnp.arange(num_slots))
+    return state._replace(
+        z=rank[state.z].astype(state.z.dtype),
+        sizes=state.sizes[order],
+        blocks=state.blocks[order],
+        log_marginals=state.log_marginals[order],
+    )
+
+
+def build_kernel(
+    problem: Problem,
+) -> Callable[[jax.Array, SweepState], tuple[SweepState, SweepInfo]]:
+    """The whole sweep, as ``kernel(rng_key, state)``."""
+    learned = problem.feature_prior
+    gamma = problem.concentration if isinstance(problem.concentration, Gamma) else None
+
+    def kernel(rng_key: jax.Array, state: SweepState) -> tuple[SweepState, SweepInfo]:
+        keys = iter(jax.random.split(rng_key, 4 + problem.num_split_merge))
+        partition, labels = state.partition, state.labels
+        concentration, beta = state.concentration, state.beta
+        layout = problem.layout
+        if learned is not None:
+            layout = feature_prior_update.symmetric_layout(
+                layout, problem.scales, problem.max_count, beta
+            )
+            partition = partition._replace(log_marginals=log_marginal(layout, partition.blocks))
+        vectors = problem.vectors if labels is None else labels.vectors
+        moved = accepted = jnp.zeros((), dtype=jnp.int32)
+        if problem.fixed_partition is None:
+            partition = canonical(partition)
+            partition, info = partition_gibbs.build_kernel(layout)(
+                next(keys), partition, vectors, concentration
+            )
+            moved = info.num_moved.astype(jnp.int32)
+            if problem.num_groups > 1:
+                propose = split_merge.build_kernel(layout)
+                for _ in range(problem.num_split_merge):
+                    partition, outcome = propose(next(keys), partition, vectors, concentration)
+                    accepted += outcome.accepted.astype(jnp.int32)
+        probabilities = jnp.zeros((0, problem.num_labels))
+        if labels is not None:
+            update = label_gibbs.build_kernel(layout, problem.rows, problem.label_prior)
+            labels, partition, drawn = update(next(keys), labels, partition, layout.prior)
+            probabilities = drawn.probabilities
+        if gamma is not None:
+            move = concentration_update.build_kernel(gamma, problem.num_groups)
+            concentration = move(
+                next(keys),
+                concentration_update.ConcentrationState(concentration),
+                (partition.sizes > 0).sum(),
+            )[0].concentration
+        if learned is not None:
+            walk = feature_prior_update.build_kernel(learned, layout)
+            beta = walk(
+                next(keys), feature_prior_update.FeaturePriorState(beta), partition.blocks
+            )[0].beta
+            layout = feature_prior_update.symmetric_layout(
+                layout, problem.scales, problem.max_count, beta
+            )
+            partition = partition._replace(log_marginals=log_marginal(layout, partition.blocks))
+        state = SweepState(partition, labels, concentration, beta)
+        return state, _info(problem, state, probabilities, moved, accepted)
+
+    return kernel
+
+
+def _info(
+    problem: Problem,
+    state: SweepState,
+    probabilities: jax.Array,
+    moved: jax.Array,
+    accepted: jax.Array,
+) -> SweepInfo:
+    partition = canonical(state.partition)
+    sizes = partition.sizes
+    share = sizes / problem.num_groups
+    entropy = -jnp.where(sizes > 0, share * jnp.log(jnp.where(sizes > 0, share, 1.0)), 0.0).sum()
+    return SweepInfo(
+        z=partition.z,
+        num_clusters=(sizes > 0).sum(),
+        largest=sizes.max(),
+        entropy=entropy,
+        log_joint=_log_joint(problem, state),
+        concentration=state.concentration,
+        beta=state.beta,
+        labels=jnp.zeros(0, dtype=jnp.int32) if state.labels is None else state.labels.labels,
+        label_probabilities=probabilities,
+        moved=moved,
+        split_merge_accepted=accepted,
+    )
+
+
+def _log_joint(problem: Problem, state: SweepState) -> jax.Array:
+    """``log P(X, Y, z)``, with the log prior densities of what is learned."""
+    label_counts = problem.label_counts if state.labels is None else state.labels.label_counts
+    total = log_dirichlet_multinomial(label_counts, problem.label_prior).sum()
+    total += state.partition.log_marginals.sum()
+    if problem.fixed_partition is None:
+        sizes = state.partition.sizes
+        a = state.concentration
+        inside = jnp.log(a) + log_rising(1.0, jnp.maximum(sizes, 1) - 1)
+        total += jnp.where(sizes > 0, inside, 0.0).sum() - log_rising(a, problem.num_groups)
+    if isinstance(problem.concentration, Gamma):
+        gamma = problem.concentration
+        total += log_gamma_density(state.concentration, gamma.shape, gamma.rate)
+    if problem.feature_prior is not None:
+        gamma = problem.feature_prior
+        total += log_gamma_density(state.beta, gamma.shape, gamma.rate)
+    return total
+
