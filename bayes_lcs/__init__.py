@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from bayes_lcs.models.complete_sharing import CompleteSharing as CompleteSharing
     from bayes_lcs.models.no_sharing import NoSharing as NoSharing
     from bayes_lcs.models.prototype import Prototype as Prototype
+    from bayes_lcs.report.posterior import Posterior as Posterior
+    from bayes_lcs.report.posterior import SamplingWarning as SamplingWarning
+    from bayes_lcs.report.posterior import load as load
+    from bayes_lcs.report.posterior import sample as sample
 
 _HOMES = {
     "ClusteredNaiveBayes": "bayes_lcs.models.clustered",
@@ -39,13 +43,17 @@ _HOMES = {
     "LogEvidence": "bayes_lcs.evaluation.evidence",
     "NoSharing": "bayes_lcs.models.no_sharing",
     "NotExactError": "bayes_lcs.core.errors",
+    "Posterior": "bayes_lcs.report.posterior",
     "Prototype": "bayes_lcs.models.prototype",
+    "SamplingWarning": "bayes_lcs.report.posterior",
     "Schema": "bayes_lcs.core.schema",
     "evidence": "bayes_lcs.evaluation.evidence",
     "exact": "bayes_lcs.inference.exact",
+    "load": "bayes_lcs.report.posterior",
     "load_dataset": "bayes_lcs.data.datasets",
     "meeting_requests": "bayes_lcs.data.meetings",
     "read_grouped": "bayes_lcs.data.reader",
+    "sample": "bayes_lcs.report.posterior",
 }
 
 __all__ = [
@@ -58,14 +66,18 @@ __all__ = [
     "LogEvidence",
     "NoSharing",
     "NotExactError",
+    "Posterior",
     "Prototype",
+    "SamplingWarning",
     "Schema",
     "__version__",
     "evidence",
     "exact",
+    "load",
     "load_dataset",
     "meeting_requests",
     "read_grouped",
+    "sample",
 ]
 
 

@@ -63,9 +63,13 @@ class GroupCounts:
         return GroupCounts(self.schema, self.labels + other.labels, self.features + other.features)
 
     def take(self, groups: ArrayLike) -> GroupCounts:
-        """The counts of some groups only, in the order given."""
-        index = np.asarray(groups)
-        return GroupCounts(self.schema, self.labels[index], self.features[index])
+        """The counts of some groups only, in the order given; -1 is a group without rows."""
+        index = np.asarray(groups, dtype=np.int64)
+        known = np.maximum(index, 0)
+        labels, features = self.labels[known], self.features[known]
+        labels[index < 0] = 0
+        features[index < 0] = 0
+        return GroupCounts(self.schema, labels, features)
 
 
 def count_rows(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.priors import Gamma
@@ -26,6 +26,14 @@ class NaiveBayesModel(Protocol):
     def name(self) -> str:
         """Name for tables and messages."""
 
+    @property
+    def shares_labels(self) -> bool:
+        """Whether all groups have the same label probabilities."""
+
+    @property
+    def feature_prior(self) -> Any:
+        """Dirichlet parameters of the feature values as given, or the prior they have."""
+
     def label_parameters(self, schema: Schema) -> FloatArray:
         """Dirichlet parameters of the labels, ``(L,)``."""
 
@@ -40,14 +48,13 @@ class KnownPartitionModel(NaiveBayesModel, Protocol):
     def partition(self, num_groups: int) -> NDArray[np.int64]:
         """Block of each group."""
 
-    def labels_for_prediction(self, counts: GroupCounts) -> NDArray[np.int64]:
-        """The label counts ``(U, L)`` that inform each group's label probabilities."""
-
     def log_marginal(self, counts: GroupCounts) -> float:
         """Log evidence in closed form."""
 
-    def new_group_counts(self, counts: GroupCounts) -> GroupCounts:
-        """Counts that inform a group never seen, as one block."""
+    def log_predictive(
+        self, counts: GroupCounts, features: ArrayLike, groups: ArrayLike | None = None
+    ) -> FloatArray:
+        """``log P(y, x | data)`` of each row in each of the groups; -1 is one never seen."""
 
 
 @runtime_checkable

@@ -21,6 +21,7 @@ LogDensity = Callable[[FloatArray], FloatArray]
 ORDER = 16  # Gauss-Legendre points a panel
 TAIL_NATS = 45.0  # the window ends where the density has fallen by this much: e^-45 = 3e-20
 TOLERANCE = 1e-13  # relative error left in the integral, where rounding allows it
+MAX_ROUNDING = 1e-2  # nats; a log density less exact than this is not smooth
 MAX_PANELS = 1 << 12
 MAX_REACH = 2.0**40  # a density that has not fallen off by here is taken to be improper
 
@@ -92,7 +93,10 @@ def integrate_log_density(log_density: LogDensity) -> Quadrature:
     edges = np.stack([inner[:-1], inner[1:]], axis=1)
     nodes, terms = panel_terms(edges)
     sums = np.exp(terms - scale).sum(axis=1)
-    tolerance = max(TOLERANCE, 4.0 * _rounding(log_density, mode, high - low))
+    rounding = _rounding(log_density, mode, high - low)
+    if rounding > MAX_ROUNDING:
+        raise ArithmeticError("the density is too rough to integrate")
+    tolerance = max(TOLERANCE, 4.0 * rounding)
     done_nodes: list[FloatArray] = []
     done_terms: list[FloatArray] = []
     total = sums.sum()

@@ -121,11 +121,15 @@ def _clustered(
 ) -> ClusteredPosterior:
     num_groups = data.num_groups
     _refuse_large(num_groups, max_groups)
-    if isinstance(model.concentration, Gamma):
-        raise NotExactError(
-            f"the concentration is learned ({model.concentration}); the exact posterior needs a "
-            "number, for example concentration=1.0"
-        )
+    for name, value in (
+        ("concentration", model.concentration),
+        ("feature_prior", getattr(model, "feature_prior", None)),
+    ):
+        if isinstance(value, Gamma):
+            raise NotExactError(
+                f"the {name} is learned ({value}); the exact posterior needs a number, for "
+                f"example {name}=1.0, or sample with bl.sample"
+            )
     concentration = float(model.concentration)
     counts = data.counts()
     feature_prior = model.feature_parameters(data.schema)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayes_lcs.core.counts import GroupCounts, merge_groups
+from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.naive_bayes import log_row_predictive
 from bayes_lcs.core.partitions import blocks, first_occurrence
 from bayes_lcs.core.priors import fixed_value
@@ -88,8 +88,8 @@ class ExactPosterior(ABC):
         """Independent partitions from the posterior, ``(draws, U)``."""
 
     @abstractmethod
-    def _informants(self, group: int) -> Iterator[_Informants]:
-        """Blocks that may inform a group (-1: one never seen), the most probable first."""
+    def _joint(self, group: int, features: NDArray) -> FloatArray:
+        """``P(y, x | data)`` of rows of one group (-1: one never seen), ``(N, L)``."""
 
     def predict_proba(self, rows: Any, *, unseen: str = "missing") -> FloatArray:
         """Probability of each label for each row, averaged over all partitions.
@@ -111,29 +111,8 @@ class ExactPosterior(ABC):
         result = np.empty((encoded.num_rows, encoded.num_labels))
         for group in np.unique(encoded.groups):
             here = np.flatnonzero(encoded.groups == group)
-            result[here] = self._predict_group(int(group), encoded.features[here])
-        return result
-
-    def _predict_group(self, group: int, features: NDArray) -> FloatArray:
-        schema = self._counts.schema
-        priors = self.model.label_parameters(schema), self.model.feature_parameters(schema)
-        # Relative to the largest term of each row so far: with hundreds of features the joint
-        # probability itself is below what a float can hold.
-        joint = np.zeros((len(features), schema.num_labels))
-        largest = np.full((len(features), 1), -np.inf)
-        for informants in self._informants(group):
-            log_joint = log_row_predictive(informants.counts, *priors, features)
-            log_joint += np.log(informants.probability)[:, None, None]
-            before, largest = largest, np.maximum(largest, log_joint.max(axis=(0, 2))[:, None])
-            with np.errstate(under="ignore"):
-                joint *= np.exp(before - largest)
-                joint += np.exp(log_joint - largest).sum(axis=0)
-            # What is left adds at most its own probability to the joint of any row.
-            smallest = (largest[:, 0] + np.log(joint.sum(axis=1))).min(initial=np.inf)
-            if informants.left <= PREDICTION_ERROR * np.exp(min(smallest, 0.0)):
-                break
-        result: FloatArray = joint / joint.sum(axis=1, keepdims=True)
-        return result
+            result[here] = self._joint(int(group), encoded.features[here])
+        return result / result.sum(axis=1, keepdims=True)
 
     def __repr__(self) -> str:
         return (
@@ -169,15 +148,8 @@ class KnownPartitionPosterior(ExactPosterior):
     def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:
         return np.tile(self._partition, (draws, 1))
 
-    def _informants(self, group: int) -> Iterator[_Informants]:
-        counts = self._counts
-        if group < 0:
-            informing = self.model.new_group_counts(counts)
-        else:
-            block = merge_groups(counts, self._partition).take([self._partition[group]])
-            labels = self.model.labels_for_prediction(counts)[[group]]
-            informing = GroupCounts(counts.schema, labels, block.features)
-        yield _Informants(np.ones(1), informing, 0.0)
+    def _joint(self, group: int, features: NDArray) -> FloatArray:
+        return np.exp(self.model.log_predictive(self._counts, features, groups=[group])[0])
 
 
 class ClusteredPosterior(ExactPosterior):
@@ -233,7 +205,20 @@ class ClusteredPosterior(ExactPosterior):
     def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:
         return first_occurrence(self.sums.sample(draws, np.random.default_rng(seed)))
 
+    def _joint(self, group: int, features: NDArray) -> FloatArray:
+        schema = self._counts.schema
+        priors = self.model.label_parameters(schema), self.model.feature_parameters(schema)
+        joint = np.zeros((len(features), schema.num_labels))
+        for informants in self._informants(group):
+            log_joint = log_row_predictive(informants.counts, *priors, features)
+            joint += np.einsum("k,knl->nl", informants.probability, np.exp(log_joint))
+            # What is left adds at most its own probability to the joint of any row.
+            if informants.left <= PREDICTION_ERROR * joint.sum(axis=1).min(initial=np.inf):
+                break
+        return joint
+
     def _informants(self, group: int) -> Iterator[_Informants]:
+        """Blocks that may inform a group (-1: one never seen), the most probable first."""
         counts = self._counts
         schema = counts.schema
         probability = self.sums.block_probabilities

@@ -39,6 +39,8 @@ TINY = 1e-154
 HUGE = 1e100
 SMALLEST_TOTAL = 1e-20
 
+PUSH_COST = 150  # blocks that are scored in the time it takes to queue one branch
+
 
 def good_partition(log_weights: FloatArray) -> list[int]:
     """A locally optimal partition as masks: best merges first, then moves of single groups."""
@@ -263,7 +265,9 @@ class PartitionSums:
                 return None
             scores = score + self.log_weights[parts]
             bounds = scores + self.log_sums[rest ^ parts]
-            for i in np.flatnonzero(bounds >= known - 1e-6):
+            kept = np.flatnonzero(bounds >= known - 1e-6)
+            budget -= PUSH_COST * len(kept)
+            for i in kept:
                 left = rest ^ int(parts[i])
                 heapq.heappush(
                     queue, (-bounds[i], left, float(scores[i]), [*blocks, int(parts[i])])

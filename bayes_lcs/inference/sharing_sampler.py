@@ -21,7 +21,7 @@ from bayes_lcs.core.dirichlet_jax import (
     log_rising,
 )
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
+from bayes_lcs.core.protocols import KnownPartitionModel
 from bayes_lcs.inference import (
     concentration as concentration_update,
 )
@@ -143,14 +143,11 @@ def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> Problem:
     )
     layout = block_layout(schema, prior, max_count)
     partition = None
-    shares_labels = False
-    if not isinstance(model, PartitionModel):
-        assert isinstance(model, KnownPartitionModel)
+    if isinstance(model, KnownPartitionModel):
         partition = model.partition(counts.num_groups)
-        shares_labels = bool(model.shares_labels)
     label_counts = counts.labels
     owner = data.groups[latent]
-    if shares_labels:
+    if model.shares_labels:
         label_counts = np.zeros_like(counts.labels)
         label_counts[0] = counts.labels.sum(axis=0)
         owner = np.zeros_like(owner)

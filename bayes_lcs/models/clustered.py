@@ -43,7 +43,7 @@ from bayes_lcs.core.naive_bayes import (
     posterior_parameters,
 )
 from bayes_lcs.core.partitions import block_sizes, first_occurrence, log_crp
-from bayes_lcs.core.priors import Gamma, frozen_prior
+from bayes_lcs.core.priors import Gamma, fixed_value, frozen_prior
 from bayes_lcs.core.quadrature import integrate_log_density
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.models.feature_prior import NaiveBayesPrior
@@ -157,9 +157,10 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
             numpyro.plate("sticks", num_sticks, dim=-2),
             numpyro.plate("labels", schema.num_labels, dim=-1),
         ):
-            theta = [sample_simplex(f"theta_{f}", beta) for f, beta in enumerate(prior)]
+            shape = (num_sticks, schema.num_labels)
+            theta = [sample_simplex(f"theta_{f}", beta, shape) for f, beta in enumerate(prior)]
         with numpyro.plate("groups", rows.num_groups):
-            phi = sample_simplex("phi", self.label_parameters(schema))
+            phi = sample_simplex("phi", self.label_parameters(schema), (rows.num_groups,))
         if rows.features is None:
             with numpyro.plate("groups", rows.num_groups):
                 z = numpyro.sample("z", dist.Categorical(logits=log_weights))
@@ -242,20 +243,56 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         return GroupCounts(counts.schema, counts.labels, blocks.features[z])
 
     def log_predictive(
-        self, counts: GroupCounts, features: ArrayLike, partition: ArrayLike
+        self,
+        counts: GroupCounts,
+        features: ArrayLike,
+        partition: ArrayLike,
+        groups: ArrayLike | None = None,
     ) -> FloatArray:
         """``log P(y, x | data, z)`` of each row and label, in each group; ``(U, N, L)``.
 
         Rows ``(N, F)`` are predicted one at a time, from the counts and not from each other.
+
+        Parameters
+        ----------
+        groups
+            For which groups; all by default. -1 is a group never seen: it joins a block in
+            proportion to its size, or opens a new one.
         """
         schema = counts.schema
-        informing = self.informing_counts(counts, partition)
         alpha = self.label_parameters(schema)
-        return self._average_log(
-            schema,
-            merge_groups(counts, first_occurrence(partition)).features,
-            lambda beta: log_row_predictive(informing, alpha, beta, features),
-        )
+        z = first_occurrence(partition)
+        blocks = merge_groups(counts, z)
+        wanted = np.arange(counts.num_groups) if groups is None else np.asarray(groups)
+        own = counts.take(wanted).labels
+        block = np.where(wanted >= 0, z[wanted], -1)
+        informing = GroupCounts(schema, own, blocks.take(block).features)
+
+        def log_rows(beta: FloatArray) -> FloatArray:
+            logs = log_row_predictive(informing, alpha, beta, features)
+            if (wanted < 0).any():
+                logs[wanted < 0] = self._log_new_group(z, blocks, alpha, beta, features)
+            return logs
+
+        return self._average_log(schema, blocks.features, log_rows)
+
+    def _log_new_group(
+        self,
+        z: IntArray,
+        blocks: GroupCounts,
+        alpha: FloatArray,
+        beta: FloatArray,
+        features: ArrayLike,
+    ) -> FloatArray:
+        """``log P(y, x | data, z)`` in a group never seen, ``(N, L)``."""
+        schema = blocks.schema
+        a = fixed_value(self.concentration, "concentration")
+        choices = blocks.take([*range(blocks.num_groups), -1])
+        informing = GroupCounts(schema, 0 * choices.labels, choices.features)
+        log_weights = np.log(np.append(block_sizes(z), a)) - np.log(len(z) + a)
+        logs = log_row_predictive(informing, alpha, beta, features)
+        result: FloatArray = np.logaddexp.reduce(log_weights[:, None, None] + logs, axis=0)
+        return result
 
     def posterior_mode(self, counts: GroupCounts, partition: ArrayLike) -> NaiveBayesParameters:
         """Mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)`` given ``z``, natural parameters.

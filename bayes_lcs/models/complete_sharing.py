@@ -68,6 +68,7 @@ class CompleteSharing(NaiveBayesPrior):
     """
 
     name: ClassVar[str] = "Complete-Sharing"
+    shares_labels: ClassVar[bool] = True
 
     def numpyro_model(
         self,
@@ -94,19 +95,17 @@ class CompleteSharing(NaiveBayesPrior):
         prior = sample_feature_prior(self, schema)
         phi = sample_simplex("phi", self.label_parameters(schema))
         with numpyro.plate("labels", schema.num_labels):
-            theta = [sample_simplex(f"theta_{f}", beta) for f, beta in enumerate(prior)]
+            shape = (schema.num_labels,)
+            theta = [sample_simplex(f"theta_{f}", beta, shape) for f, beta in enumerate(prior)]
         sample_rows(rows, phi[None], [table[None] for table in theta], 0 * rows.groups)
 
     def partition(self, num_groups: int) -> IntArray:
         """All groups are one block."""
         return np.zeros(num_groups, dtype=np.int64)
 
-    def labels_for_prediction(self, counts: GroupCounts) -> IntArray:
-        """Label counts ``(U, L)`` that inform each group's label probabilities: everybody's."""
-        return np.broadcast_to(counts.labels.sum(axis=0), counts.labels.shape)
-
-    def new_group_counts(self, counts: GroupCounts) -> GroupCounts:
-        """A group never seen is informed by all groups, eqs. (A.36), (A.37)."""
+    @staticmethod
+    def pooled(counts: GroupCounts) -> GroupCounts:
+        """The counts of all groups as one, eqs. (A.36), (A.37)."""
         return GroupCounts(
             counts.schema,
             counts.labels.sum(axis=0, keepdims=True),
@@ -124,24 +123,32 @@ class CompleteSharing(NaiveBayesPrior):
         >>> round(float(np.exp(CompleteSharing().log_marginal(counts))), 12)
         0.166666666667
         """
-        pooled = self.new_group_counts(counts)
+        pooled = self.pooled(counts)
         labels = log_label_marginal(pooled.labels, self.label_parameters(counts.schema)).sum()
         return float(labels) + self._log_feature_marginal(counts.schema, pooled.features)
 
-    def log_predictive(self, counts: GroupCounts, features: ArrayLike) -> FloatArray:
+    def log_predictive(
+        self, counts: GroupCounts, features: ArrayLike, groups: ArrayLike | None = None
+    ) -> FloatArray:
         """``log P(y, x | data)`` of each row and label, in each group; ``(U, N, L)``, read-only.
 
         Rows ``(N, F)`` are predicted one at a time, from the counts and not from each other. All
         groups predict the same.
+
+        Parameters
+        ----------
+        groups
+            For which groups; all by default. -1 is a group never seen, the same as any other.
         """
-        pooled = self.new_group_counts(counts)
+        pooled = self.pooled(counts)
         alpha = self.label_parameters(counts.schema)
         logs = self._average_log(
             counts.schema,
             pooled.features,
             lambda beta: log_row_predictive(pooled, alpha, beta, features),
         )
-        return np.broadcast_to(logs, (counts.num_groups, *logs.shape[1:]))
+        num_groups = counts.num_groups if groups is None else len(np.asarray(groups))
+        return np.broadcast_to(logs, (num_groups, *logs.shape[1:]))
 
     def posterior_mode(self, counts: GroupCounts) -> NaiveBayesParameters:
         """Posterior mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)``, natural parameters.
@@ -150,7 +157,7 @@ class CompleteSharing(NaiveBayesPrior):
         logs) first.
         """
         schema = counts.schema
-        pooled = self.new_group_counts(counts)
+        pooled = self.pooled(counts)
         beta = self._likely_feature_parameters(schema, pooled.features)
         phi, theta = posterior_parameters(pooled, self.label_parameters(schema), beta)
         return NaiveBayesParameters(

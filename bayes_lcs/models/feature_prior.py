@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ class NaiveBayesPrior:
 
     label_prior: Any = 1.0
     feature_prior: Any = 1.0
+
+    shares_labels: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "label_prior", frozen_prior(self.label_prior, "label_prior"))

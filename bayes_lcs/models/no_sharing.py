@@ -102,26 +102,18 @@ class NoSharing(NaiveBayesPrior):
         prior = sample_feature_prior(self, schema)
         alpha = self.label_parameters(schema)
         with numpyro.plate("groups_of_phi", rows.num_groups):
-            phi = sample_simplex("phi", alpha)
+            phi = sample_simplex("phi", alpha, (rows.num_groups,))
         with (
             numpyro.plate("groups", rows.num_groups, dim=-2),
             numpyro.plate("labels", schema.num_labels, dim=-1),
         ):
-            theta = [sample_simplex(f"theta_{f}", beta) for f, beta in enumerate(prior)]
+            shape = (rows.num_groups, schema.num_labels)
+            theta = [sample_simplex(f"theta_{f}", beta, shape) for f, beta in enumerate(prior)]
         sample_rows(rows, phi, theta, rows.groups)
 
     def partition(self, num_groups: int) -> IntArray:
         """Every group is its own block."""
         return np.arange(num_groups)
-
-    def labels_for_prediction(self, counts: GroupCounts) -> IntArray:
-        """Label counts ``(U, L)`` that inform each group's ``phi_u``: its own."""
-        return counts.labels
-
-    def new_group_counts(self, counts: GroupCounts) -> GroupCounts:
-        """A group never seen is informed by nobody: one block of zeros."""
-        empty = counts.take([0])
-        return GroupCounts(counts.schema, empty.labels * 0, empty.features * 0)
 
     def log_marginal(self, counts: GroupCounts) -> float:
         """``log P(X, Y)``: the log evidence, eq. (A.30).
@@ -137,16 +129,24 @@ class NoSharing(NaiveBayesPrior):
         labels = log_label_marginal(counts.labels, self.label_parameters(counts.schema)).sum()
         return float(labels) + self._log_feature_marginal(counts.schema, counts.features)
 
-    def log_predictive(self, counts: GroupCounts, features: ArrayLike) -> FloatArray:
+    def log_predictive(
+        self, counts: GroupCounts, features: ArrayLike, groups: ArrayLike | None = None
+    ) -> FloatArray:
         """``log P(y, x | data)`` of each row and label, in each group; ``(U, N, L)``.
 
         Rows ``(N, F)`` are predicted one at a time, from the counts and not from each other.
+
+        Parameters
+        ----------
+        groups
+            For which groups; all by default. -1 is a group never seen, informed by nobody.
         """
         alpha = self.label_parameters(counts.schema)
+        informing = counts if groups is None else counts.take(groups)
         return self._average_log(
             counts.schema,
             counts.features,
-            lambda beta: log_row_predictive(counts, alpha, beta, features),
+            lambda beta: log_row_predictive(informing, alpha, beta, features),
         )
 
     def posterior_mode(self, counts: GroupCounts) -> NaiveBayesParameters:

@@ -131,15 +131,20 @@ class Prototype(NaiveBayesPrior):
         prior = sample_feature_prior(self, schema)
         gamma = dist.Gamma(self.strength_prior.shape, self.strength_prior.rate)
         with numpyro.plate("labels", schema.num_labels, dim=-1):
-            prototype = [sample_simplex(f"prototype_{f}", beta) for f, beta in enumerate(prior)]
+            shape = (schema.num_labels,)
+            prototype = [
+                sample_simplex(f"prototype_{f}", beta, shape) for f, beta in enumerate(prior)
+            ]
             strength = [numpyro.sample(f"strength_{f}", gamma) for f in range(len(prior))]
             with numpyro.plate("groups", rows.num_groups, dim=-2):
                 theta = [
-                    sample_simplex(f"theta_{f}", strength[f][:, None] * prototype[f])
+                    sample_simplex(
+                        f"theta_{f}", strength[f][:, None] * prototype[f], (rows.num_groups, *shape)
+                    )
                     for f in range(len(prior))
                 ]
         with numpyro.plate("groups_of_phi", rows.num_groups):
-            phi = sample_simplex("phi", self.label_parameters(schema))
+            phi = sample_simplex("phi", self.label_parameters(schema), (rows.num_groups,))
         sample_rows(rows, phi, theta, rows.groups)
 
     def scatter_parameters(
@@ -238,14 +243,21 @@ class Prototype(NaiveBayesPrior):
         features: ArrayLike,
         prototype: ArrayLike,
         strength: ArrayLike,
+        groups: ArrayLike | None = None,
     ) -> FloatArray:
         """``log P(y, x | data, theta_bar, K)`` of each row and label, in each group; ``(U, N, L)``.
 
         Rows ``(N, F)`` are predicted one at a time, from the counts and not from each other.
+
+        Parameters
+        ----------
+        groups
+            For which groups; all by default. -1 is a group never seen, informed by the prototype.
         """
         scatter = self.scatter_parameters(counts.schema, prototype, strength)
         alpha = self.label_parameters(counts.schema)
-        return log_row_predictive(counts, alpha, scatter, features)
+        informing = counts if groups is None else counts.take(groups)
+        return log_row_predictive(informing, alpha, scatter, features)
 
     def posterior_mode(
         self, counts: GroupCounts, prototype: ArrayLike, strength: ArrayLike

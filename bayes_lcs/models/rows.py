@@ -79,14 +79,14 @@ def as_rows(
     return Rows(group, int(group.max(initial=-1)) + 1, x, y)
 
 
-def sample_simplex(name: str, prior: Array) -> Array:
-    """A Dirichlet site; a probability vector of length one is no variable at all."""
+def sample_simplex(name: str, prior: Array, batch_shape: tuple[int, ...] = ()) -> Array:
+    """A Dirichlet site in plates of the given shape; one value only is no variable at all."""
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
 
     if prior.shape[-1] == 1:
-        return numpyro.deterministic(name, jnp.ones_like(prior))
+        return numpyro.deterministic(name, jnp.ones((*batch_shape, 1)))
     # A weak prototype times a small probability may underflow; zero is no Dirichlet parameter.
     positive = jnp.maximum(prior, np.finfo(np.float32).tiny)
     return numpyro.sample(name, dist.Dirichlet(positive))

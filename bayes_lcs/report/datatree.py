@@ -1,43 +1,84 @@
-"""Posteriors as ArviZ trees: the only module that calls ArviZ.
+"""Posteriors as ArviZ trees, and their diagnostics: the only module that calls ArviZ.
 
 Groups ``posterior``, ``sample_stats``, ``observed_data`` and ``constant_data``; partitions are
 ``z(chain, draw, group)`` as first-occurrence labels in uint16. Attributes are strings (JSON).
+Diagnostics are of invariants of the partition: block numbers themselves mean nothing.
 """
 
 from __future__ import annotations
 
 import json
 import platform
-from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayes_lcs._version import __version__
 from bayes_lcs.inference.exact_posterior import ExactPosterior
+from bayes_lcs.report.serialise import model_to_json, table_to_json
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from bayes_lcs.data.table import GroupedTable
+    from bayes_lcs.inference.chains import ChainDraws
 
-__all__ = ["exact_datatree", "provenance"]
+__all__ = ["chains_datatree", "diagnose", "exact_datatree"]
 
 _LIBRARIES = ("jax", "numpyro", "numpy", "scipy", "arviz-base")
+INVARIANTS = ("num_clusters", "largest", "entropy", "log_joint")
 
 
-def provenance(model: Any, data: GroupedTable, method: str, seed: int) -> dict[str, str]:
+def _provenance(model: Any, data: GroupedTable, method: str, seed: int) -> dict[str, str]:
     """How a result was obtained, as strings: model, data hash, seed, method, versions."""
     versions = {"bayes_lcs": __version__, "python": platform.python_version()}
     versions.update({name: version(name) for name in _LIBRARIES})
     return {
-        "model": json.dumps({"name": model.name, **asdict(model)}),
+        "model": model_to_json(model),
+        "table": table_to_json(data),
         "data_sha256": data.content_hash(),
         "seed": str(seed),
         "method": method,
         "versions": json.dumps(versions),
     }
+
+
+def _tree(
+    data: GroupedTable,
+    posterior: dict[str, NDArray],
+    sample_stats: dict[str, NDArray],
+    constant_data: dict[str, NDArray],
+    attributes: dict[str, str],
+) -> xr.DataTree:
+    import arviz_base
+
+    return arviz_base.from_dict(
+        {
+            "posterior": posterior,
+            "sample_stats": sample_stats,
+            "observed_data": {"label": data.labels, "value": data.features},
+            "constant_data": {"group_of_row": data.groups, **constant_data},
+        },
+        coords={
+            "group": list(data.group_names),
+            "other_group": list(data.group_names),
+            "feature": list(data.feature_names),
+            "label_value": list(data.label_values),
+        },
+        dims={
+            "z": ["group"],
+            "latent_label": ["latent_row"],
+            "latent_probability": ["latent_row", "label_value"],
+            "label": ["row"],
+            "value": ["row", "feature"],
+            "group_of_row": ["row"],
+            "coclustering": ["group", "other_group"],
+            "num_clusters_probability": ["cluster_count"],
+        },
+        attrs={"/": attributes},
+    )
 
 
 def exact_datatree(posterior: ExactPosterior, draws: int = 1000, seed: int = 0) -> xr.DataTree:
@@ -52,46 +93,78 @@ def exact_datatree(posterior: ExactPosterior, draws: int = 1000, seed: int = 0) 
     seed
         Seed of the draws.
     """
-    import arviz_base
-
-    data = posterior.data
     z = posterior.sample(draws, seed)
     unique, inverse = np.unique(z, axis=0, return_inverse=True)
     log_probability = np.array([posterior.log_probability(row) for row in unique])
-    names = {
-        "values": dict(zip(data.feature_names, data.values, strict=True)),
-        "labels": data.label_values,
-        "label_name": data.label_name,
-        "group_name": data.group_name,
-    }
-    attributes = provenance(posterior.model, data, "exact", seed)
-    attributes |= {"log_evidence": repr(posterior.log_evidence), "names": json.dumps(names)}
-    return arviz_base.from_dict(
+    attributes = _provenance(posterior.model, posterior.data, "exact", seed)
+    attributes["log_evidence"] = repr(posterior.log_evidence)
+    return _tree(
+        posterior.data,
+        {"z": z.astype(np.uint16)[None]},
         {
-            "posterior": {
-                "z": z.astype(np.uint16)[None],
-                "num_clusters": (z.max(axis=1) + 1)[None],
-            },
-            "sample_stats": {"log_probability": log_probability[inverse.reshape(-1)][None]},
-            "observed_data": {"label": data.labels, "value": data.features},
-            "constant_data": {
-                "group_of_row": data.groups,
-                "coclustering": posterior.coclustering(),
-                "num_clusters_probability": posterior.num_clusters(),
-            },
+            "num_clusters": (z.max(axis=1) + 1)[None],
+            "log_probability": log_probability[inverse.reshape(-1)][None],
         },
-        coords={
-            "group": list(data.group_names),
-            "other_group": list(data.group_names),
-            "feature": list(data.feature_names),
+        {
+            "coclustering": posterior.coclustering(),
+            "num_clusters_probability": posterior.num_clusters(),
         },
-        dims={
-            "z": ["group"],
-            "label": ["row"],
-            "value": ["row", "feature"],
-            "group_of_row": ["row"],
-            "coclustering": ["group", "other_group"],
-            "num_clusters_probability": ["cluster_count"],
-        },
-        attrs={"/": attributes},
+        attributes,
     )
+
+
+def chains_datatree(model: Any, data: GroupedTable, chains: ChainDraws, seed: int) -> xr.DataTree:
+    """The draws of a collapsed sampler as an ArviZ tree.
+
+    Hyper-parameters appear only where they were learned; ``latent_probability`` is the mean of
+    the conditional probabilities from which the missing labels were drawn.
+    """
+    info = chains.info
+    posterior = {"z": info.z.astype(np.uint16)}
+    constant = {}
+    for name, values in (("concentration", info.concentration), ("beta", info.beta)):
+        if values.size and np.ptp(values) > 0:
+            posterior[name] = values
+    if info.labels.shape[-1]:
+        posterior["latent_label"] = info.labels.astype(np.uint16)
+        constant["latent_probability"] = info.label_probabilities.mean(axis=(0, 1))
+    stats = {name: np.asarray(getattr(info, name)) for name in INVARIANTS}
+    stats |= {"moved": info.moved, "split_merge_accepted": info.split_merge_accepted}
+    attributes = _provenance(model, data, "collapsed Gibbs", seed)
+    attributes["interrupted"] = json.dumps(chains.interrupted)
+    return _tree(data, posterior, stats, constant, attributes)
+
+
+def diagnose(tree: xr.DataTree) -> dict[str, dict[str, float]]:
+    """R-hat and effective sample sizes of the invariants, and of what was learned.
+
+    A quantity that never varied has no R-hat: it is NaN where all chains agree on the constant,
+    and infinite where they do not.
+    """
+    import arviz_stats
+
+    result = {}
+    for group, name in [("sample_stats", n) for n in INVARIANTS] + [
+        ("posterior", n) for n in ("concentration", "beta")
+    ]:
+        if name not in tree[group]:
+            continue
+        values = np.asarray(tree[group][name], dtype=np.float64)
+        spread = np.ptp(values, axis=1)
+        if (spread == 0).all():
+            agree = np.ptp(values) == 0
+            result[name] = {
+                "rhat": float("nan") if agree else float("inf"),
+                "ess_bulk": float("nan") if agree else 0.0,
+                "ess_tail": float("nan") if agree else 0.0,
+                "mean": float(values.mean()),
+            }
+            continue
+        variable = tree[group][name].to_dataset(name=name)
+        result[name] = {
+            "rhat": float(arviz_stats.rhat(variable)[name]),
+            "ess_bulk": float(arviz_stats.ess(variable, method="bulk")[name]),
+            "ess_tail": float(arviz_stats.ess(variable, method="tail")[name]),
+            "mean": float(values.mean()),
+        }
+    return result

@@ -334,3 +334,30 @@ def test_samples_of_certain_partitions(arithmetic):
 
 def test_no_draws():
     assert PartitionSums(np.zeros(8)).sample(0, np.random.default_rng(0)).shape == (0, 3)
+
+
+# The best partition -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_search_and_recursion_find_the_same_best(seed, arithmetic, monkeypatch):
+    """Weights of clustered data at 9 groups: the guided search answers, and so do the maxima."""
+    monkeypatch.setattr(partition_sums, "PUSH_COST", 1)  # patience for a table as small as this
+    clusters = [0, 1, 0, 2, 1, 0, 0, 2, 3]
+    log_weights = weights_of(drawn_counts([6] * 9, clusters, 4, 3, seed))
+    sums = PartitionSums(log_weights)
+    searched, traced = sums._search_best(), sums._trace_best()
+    assert searched is not None
+    for found in (searched, traced):
+        assert sum(found) == np.bitwise_or.reduce(found) == 511
+    assert log_weights[searched].sum() == pytest.approx(log_weights[traced].sum(), abs=1e-9)
+    assert log_weights[traced].sum() == pytest.approx(max(Enumerated(log_weights).scores))
+
+
+def test_a_flat_posterior_gives_up_the_search():
+    """Nothing to guide it: the search ends early and the recursion with maxima answers."""
+    log_weights = np.random.default_rng(0).normal(scale=0.3, size=1 << 9)
+    sums = PartitionSums(log_weights)
+    assert sums._search_best() is None
+    best = log_weights[sums.best_partition()].sum()
+    assert best == pytest.approx(max(Enumerated(log_weights).scores), abs=1e-9)

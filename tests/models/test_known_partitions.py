@@ -56,14 +56,15 @@ def test_who_informs_whom() -> None:
     alone, shared = NoSharing(), CompleteSharing()
     assert alone.partition(3).tolist() == [0, 1, 2]
     assert shared.partition(3).tolist() == [0, 0, 0]
-    np.testing.assert_array_equal(alone.labels_for_prediction(counts), counts.labels)
-    np.testing.assert_array_equal(
-        shared.labels_for_prediction(counts), [counts.labels.sum(axis=0)] * 2
+    rows = table.features[:2]
+    everybody = shared.log_predictive(counts, rows)[0]
+    for groups in ([-1], [1]):
+        np.testing.assert_allclose(shared.log_predictive(counts, rows, groups)[0], everybody)
+    np.testing.assert_allclose(
+        alone.log_predictive(counts, rows, [1, -1]),
+        np.stack([alone.log_predictive(counts, rows)[1], np.full((2, 2), np.log(1 / 6))]),
     )
-    assert alone.new_group_counts(counts).features.sum() == 0
-    assert alone.new_group_counts(counts).num_groups == 1
-    new = shared.new_group_counts(counts)
-    assert (new.num_groups, new.labels.sum(), new.features.sum()) == (1, 12, 12)
+    assert (alone.shares_labels, shared.shares_labels) == (False, True)
 
 
 def exact_learned_log_marginal(prior: Gamma, counts, members_of_blocks) -> float:
