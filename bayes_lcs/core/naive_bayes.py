@@ -22,6 +22,7 @@ __all__ = [
     "log_feature_marginal",
     "log_label_marginal",
     "log_row_predictive",
+    "normalise_log",
     "posterior_parameters",
 ]
 
@@ -121,3 +122,16 @@ def log_row_predictive(
     parameters = posterior_parameters(counts, label_prior, feature_prior)
     likelihood = log_feature_likelihood(counts.schema, np.log(parameters.theta), features)
     return np.log(parameters.phi)[:, None, :] + likelihood
+
+
+def normalise_log(log_joint: FloatArray) -> FloatArray:
+    """Probabilities along the last axis from logs of any size, however small.
+
+    Examples
+    --------
+    >>> normalise_log(np.array([[-2000.0, -2000.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    weights = np.exp(log_joint - log_joint.max(axis=-1, keepdims=True))
+    result: FloatArray = weights / weights.sum(axis=-1, keepdims=True)
+    return result

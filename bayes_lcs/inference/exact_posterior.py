@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.counts import GroupCounts
-from bayes_lcs.core.naive_bayes import log_row_predictive
+from bayes_lcs.core.naive_bayes import log_row_predictive, normalise_log
 from bayes_lcs.core.partitions import blocks, first_occurrence
 from bayes_lcs.core.priors import fixed_value
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
@@ -88,8 +88,8 @@ class ExactPosterior(ABC):
         """Independent partitions from the posterior, ``(draws, U)``."""
 
     @abstractmethod
-    def _joint(self, group: int, features: NDArray) -> FloatArray:
-        """``P(y, x | data)`` of rows of one group (-1: one never seen), ``(N, L)``."""
+    def _log_joint(self, group: int, features: NDArray) -> FloatArray:
+        """``log P(y, x | data)`` of rows of one group (-1: one never seen), ``(N, L)``."""
 
     def predict_proba(self, rows: Any, *, unseen: str = "missing") -> FloatArray:
         """Probability of each label for each row, averaged over all partitions.
@@ -111,8 +111,8 @@ class ExactPosterior(ABC):
         result = np.empty((encoded.num_rows, encoded.num_labels))
         for group in np.unique(encoded.groups):
             here = np.flatnonzero(encoded.groups == group)
-            result[here] = self._joint(int(group), encoded.features[here])
-        return result / result.sum(axis=1, keepdims=True)
+            result[here] = self._log_joint(int(group), encoded.features[here])
+        return normalise_log(result)
 
     def __repr__(self) -> str:
         return (
@@ -148,8 +148,8 @@ class KnownPartitionPosterior(ExactPosterior):
     def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:
         return np.tile(self._partition, (draws, 1))
 
-    def _joint(self, group: int, features: NDArray) -> FloatArray:
-        return np.exp(self.model.log_predictive(self._counts, features, groups=[group])[0])
+    def _log_joint(self, group: int, features: NDArray) -> FloatArray:
+        return self.model.log_predictive(self._counts, features, groups=[group])[0]
 
 
 class ClusteredPosterior(ExactPosterior):
@@ -205,17 +205,19 @@ class ClusteredPosterior(ExactPosterior):
     def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:
         return first_occurrence(self.sums.sample(draws, np.random.default_rng(seed)))
 
-    def _joint(self, group: int, features: NDArray) -> FloatArray:
+    def _log_joint(self, group: int, features: NDArray) -> FloatArray:
         schema = self._counts.schema
         priors = self.model.label_parameters(schema), self.model.feature_parameters(schema)
-        joint = np.zeros((len(features), schema.num_labels))
+        total = np.full((len(features), schema.num_labels), -np.inf)
         for informants in self._informants(group):
-            log_joint = log_row_predictive(informants.counts, *priors, features)
-            joint += np.einsum("k,knl->nl", informants.probability, np.exp(log_joint))
+            terms = log_row_predictive(informants.counts, *priors, features)
+            terms += np.log(informants.probability)[:, None, None]
+            total = np.logaddexp(total, np.logaddexp.reduce(terms, axis=0))
             # What is left adds at most its own probability to the joint of any row.
-            if informants.left <= PREDICTION_ERROR * joint.sum(axis=1).min(initial=np.inf):
+            least = np.logaddexp.reduce(total, axis=1).min(initial=np.inf)
+            if informants.left <= 0 or np.log(informants.left) <= np.log(PREDICTION_ERROR) + least:
                 break
-        return joint
+        return total
 
     def _informants(self, group: int) -> Iterator[_Informants]:
         """Blocks that may inform a group (-1: one never seen), the most probable first."""
