@@ -49,4 +49,4 @@ def test_every_public_name_is_there(name):
 
 def test_an_unknown_name():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        bayes_lcs.nothing
+        _ = bayes_lcs.nothing

@@ -167,7 +167,8 @@ def _rounding(log_density: LogDensity, mode: float, width: float) -> float:
 
     A sharp prior subtracts large terms; asking for more digits than are left would never end.
     """
-    values = log_density(mode + 1e-8 * width * np.arange(-8, 9))
+    steps = np.arange(-8, 9, dtype=np.float64)
+    values = log_density(mode + 1e-8 * width * steps)
     return float(np.abs(np.diff(values, n=2)).max())
 
 

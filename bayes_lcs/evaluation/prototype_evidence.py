@@ -39,12 +39,30 @@ def _to_model(points: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.maximum(log_prototype, LOWEST_LOG_PROBABILITY), points[:, 0]
 
 
+def _reduced(counts: NDArray, prior: FloatArray) -> tuple[NDArray, FloatArray]:
+    """The same integral over fewer values: those that never occur are one, and it comes first.
+
+    The likelihood does not depend on how their probability is divided, and sums of Dirichlet
+    components are Dirichlet. In log ratios each of them would be a long flat tail that the
+    proposal misses. The most common value comes last, where the ratios are taken against it.
+    """
+    seen = counts.any(axis=0)
+    order = np.flatnonzero(seen)[np.argsort(counts.sum(axis=0)[seen], kind="stable")]
+    if seen.all():
+        return counts[:, order], prior[order]
+    unseen = np.zeros((len(counts), 1), dtype=counts.dtype)
+    return (
+        np.concatenate([unseen, counts[:, order]], axis=1),
+        np.concatenate([[prior[~seen].sum()], prior[order]]),
+    )
+
+
 def _factor(
     model: Prototype, counts: NDArray, prior: FloatArray, num_draws: int, rng: np.random.Generator
 ) -> LogIntegral:
     """Integral of one (label, feature) pair with counts ``(U, V)``."""
     strength_prior = model.strength_prior
-    counts = counts[counts.any(axis=1)]
+    counts, prior = _reduced(counts[counts.any(axis=1)], prior)
 
     def log_prior(points: FloatArray) -> FloatArray:
         # The Jacobian of (log K, log ratios) is K times the product of the probabilities.

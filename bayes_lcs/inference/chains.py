@@ -150,10 +150,8 @@ def run_chains(
         root = jax.random.key(seed)
         keys = jax.random.split(jax.random.fold_in(root, 0), chains)
         start_keys = jax.random.split(jax.random.fold_in(root, 1), chains)
-        states = [
-            init(problem, start, slots, key) for start, key in zip(starts, start_keys, strict=True)
-        ]
-        state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+        begin = jax.jit(jax.vmap(lambda start, key: init(problem, start, slots, key)))
+        state = begin(jnp.asarray(starts), start_keys)
         return _drive(problem, keys, state, draws, warmup, thin, progress)
 
 

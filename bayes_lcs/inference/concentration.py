@@ -89,7 +89,5 @@ def build_kernel(prior: Gamma, num_groups: int) -> Kernel:
 
 def _log_beta(rng_key: jax.Array, a: jax.Array, b: float) -> jax.Array:
     """Log of a draw from ``Beta(a, b)``, good where the draw is so near 1 that its log is lost."""
-    key_a, key_b = jax.random.split(rng_key)
-    log_x = jax.random.loggamma(key_a, a)
-    log_y = jax.random.loggamma(key_b, jnp.asarray(b, dtype=log_x.dtype))
+    log_x, log_y = jax.random.loggamma(rng_key, jnp.stack([a, jnp.full_like(a, b)]))
     return -jnp.logaddexp(0.0, log_y - log_x)

@@ -164,7 +164,11 @@ def _refuse_large(num_groups: int, max_groups: int) -> None:
 
 
 def _duration(seconds: float) -> str:
-    for limit, divisor, unit in ((90, 1, "seconds"), (5400, 60, "minutes"), (172800, 3600, "hours")):
+    for limit, divisor, unit in (
+        (90, 1, "seconds"),
+        (5400, 60, "minutes"),
+        (172800, 3600, "hours"),
+    ):
         if seconds < limit:
             return f"{seconds / divisor:.2g} {unit}"
     return f"{seconds / 86400:.2g} days"

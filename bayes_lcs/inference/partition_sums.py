@@ -183,8 +183,9 @@ class PartitionSums:
         sums[0, 0] = 1.0
         shift = 0 if num_sizes == 1 else 1
         ticks = self._num_ticks * num_sizes
-        with progress_bar("sums in logs", ticks, self._progress) as tick, np.errstate(
-            divide="ignore", under="ignore"
+        with (
+            progress_bar("sums in logs", ticks, self._progress) as tick,
+            np.errstate(divide="ignore", under="ignore"),
         ):
             for n in range(self.num_groups):
                 low, high = slice(0, 1 << n), slice(1 << n, 2 << n)

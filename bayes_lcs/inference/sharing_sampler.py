@@ -174,7 +174,9 @@ def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> Problem:
     )
 
 
-def init(problem: Problem, partition: np.ndarray, num_slots: int, rng_key: jax.Array) -> SweepState:
+def init(
+    problem: Problem, partition: jax.Array, num_slots: int, rng_key: jax.Array
+) -> SweepState:
     """Start at a partition, with missing labels drawn evenly."""
     labels, vectors = None, problem.vectors
     if problem.rows is not None:
@@ -183,7 +185,7 @@ def init(problem: Problem, partition: np.ndarray, num_slots: int, rng_key: jax.A
         vectors = labels.vectors
     spec = problem.concentration
     return SweepState(
-        partition_gibbs.init(problem.layout, vectors, jnp.asarray(partition), num_slots),
+        partition_gibbs.init(problem.layout, vectors, partition, num_slots),
         labels,
         jnp.asarray(spec.mean if isinstance(spec, Gamma) else spec, dtype=float),
         jnp.asarray(problem.feature_prior.mean if problem.feature_prior else 1.0, dtype=float),

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,9 +84,7 @@ class Case:
         terms = []
         starts = np.concatenate([[0], np.cumsum(self.schema.num_values)])
         prior = self.feature_prior.tolist()
-        prior_total = [
-            [math.fsum(row[a:b]) for a, b in zip(starts, starts[1:], strict=False)] for row in prior
-        ]
+        prior_total = [[math.fsum(row[a:b]) for a, b in pairwise(starts)] for row in prior]
         for label, row in zip(
             self.labels[rows].tolist(), self.features[rows].tolist(), strict=True
         ):

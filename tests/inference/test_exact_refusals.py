@@ -71,9 +71,7 @@ def test_cost_doubles_and_triples():
     assert exact_seconds(21) == pytest.approx(3 * exact_seconds(20))
 
 
-@pytest.mark.parametrize(
-    ("groups", "unit"), [(25, "minutes"), (28, "hours"), (34, "days")]
-)
+@pytest.mark.parametrize(("groups", "unit"), [(25, "minutes"), (28, "hours"), (34, "days")])
 def test_durations_in_the_unit_people_would_use(groups, unit, no_work):
     with pytest.raises(bl.NotExactError, match=unit):
         bl.exact(bl.ClusteredNaiveBayes(), table_of(groups))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +22,8 @@ class Grid(NamedTuple):
 def prior_grid(model: Prototype) -> Grid:
     """Gauss-Legendre in the probability (a uniform prior), a trapezoid in the log strength."""
     assert model.feature_prior == 1.0
-    points, weights = np.polynomial.legendre.leggauss(80)
-    log_k = np.linspace(-25.0, 8.0, 1200)
+    points, weights = np.polynomial.legendre.leggauss(50)
+    log_k = np.linspace(-25.0, 8.0, 500)
     log_prior = model.strength_prior.log_density_of_log(log_k) + np.log(log_k[1] - log_k[0])
     return Grid(
         (points[:, None] + 1) / 2, np.exp(log_k)[None], np.log(weights / 2)[:, None] + log_prior
@@ -35,12 +36,16 @@ def log_factor_grid(grid: Grid, counts: NDArray[np.int64]) -> NDArray[np.float64
     return grid.log_weights + Prototype.log_factor(counts, both, grid.strength)
 
 
+@cache
+def _log_factor(model: Prototype, counts: tuple[tuple[int, ...], ...]) -> float:
+    return float(logsumexp(log_factor_grid(prior_grid(model), np.array(counts))))
+
+
 def grid_log_evidence(model: Prototype, counts: GroupCounts) -> float:
-    grid = prior_grid(model)
     schema = counts.schema
     total = model.log_label_marginal(counts)
     for label in range(schema.num_labels):
         for feature in range(schema.num_features):
             cells = counts.features[:, label, schema.cells_of(feature)]
-            total += float(logsumexp(log_factor_grid(grid, cells)))
+            total += _log_factor(model, tuple(map(tuple, cells.tolist())))
     return total

@@ -153,7 +153,7 @@ def log_probability(model: Any, outcome: tuple[int, ...]) -> float:
 def test_every_tiny_table_is_drawn_as_often_as_its_evidence_says(model: Any) -> None:
     probabilities = np.exp([log_probability(model, outcome) for outcome in OUTCOMES])
     assert probabilities.sum() == pytest.approx(1.0, abs=1e-8)
-    num_draws = 3000
+    num_draws = 2000
     observed = np.zeros(len(OUTCOMES))
     for seed in range(num_draws):
         table, _ = model.simulate(TINY, [2, 1], seed=seed)
