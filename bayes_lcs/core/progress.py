@@ -13,7 +13,8 @@ __all__ = ["Tick", "progress_bar"]
 class Tick(Protocol):
     """Advance a progress bar."""
 
-    def __call__(self, steps: int = 1, status: str = "") -> None: ...
+    def __call__(self, steps: int = 1, status: str = "") -> None:
+        """Advance by some steps and show a status beside the bar."""
 
 
 def _silent(steps: int = 1, status: str = "") -> None:

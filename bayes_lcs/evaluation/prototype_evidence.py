@@ -108,7 +108,7 @@ def prototype_factors(
     schema = counts.schema
     prior = model.feature_parameters(schema)
     seeds = np.random.SeedSequence(seed).spawn(schema.num_labels * schema.num_features)
-    factors = []
+    factors: list[LogIntegral] = []
     with progress_bar("prototype evidence", len(seeds), progress) as tick:
         for label in range(schema.num_labels):
             for feature in range(schema.num_features):

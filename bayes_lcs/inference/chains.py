@@ -96,9 +96,7 @@ def _build_chunk(problem: Problem) -> Chunk:
         shapes = jax.eval_shape(kernel, key, state)[1]
         buffer = jax.tree.map(lambda leaf: jnp.zeros((BUFFER, *leaf.shape), leaf.dtype), shapes)
 
-        def body(
-            i: jax.Array, carry: tuple[SweepState, SweepInfo]
-        ) -> tuple[SweepState, SweepInfo]:
+        def body(i: jax.Array, carry: tuple[SweepState, SweepInfo]) -> tuple[SweepState, SweepInfo]:
             state, buffer = carry
             state, info = kernel(jax.random.fold_in(key, start + i), state)
             buffer = jax.tree.map(lambda all_, one: all_.at[i // thin].set(one), buffer, info)
@@ -178,11 +176,12 @@ def _drive(
                 size = int(np.clip(CHUNK_SECONDS / seconds_per_sweep, 1, most))
                 size = most if in_warmup and size >= most else max(size // spacing, 1) * spacing
                 began = time.perf_counter()
-                after, info = jax.block_until_ready(
-                    chunk(keys, state, jnp.asarray(done), jnp.asarray(size), jnp.asarray(spacing))
+                after, info = chunk(
+                    keys, state, jnp.asarray(done), jnp.asarray(size), jnp.asarray(spacing)
                 )
+                overflow = bool(after.partition.overflow.any())
                 elapsed = time.perf_counter() - began
-                if bool(after.partition.overflow.any()):
+                if overflow:
                     now = state.partition.sizes.shape[-1]
                     state = _resized(state, _slots_for(now + now // 2, problem.num_groups))
                     fresh = True
@@ -196,7 +195,10 @@ def _drive(
                     rows = size // spacing
                     kept.append(jax.tree.map(lambda leaf, n=rows: np.asarray(leaf[:, :n]), info))
                 wanted = _slots_for(_num_used(state), problem.num_groups)
-                if problem.fixed_partition is None and wanted <= state.partition.sizes.shape[-1] // 2:
+                if (
+                    problem.fixed_partition is None
+                    and wanted <= state.partition.sizes.shape[-1] // 2
+                ):
                     state, fresh = _resized(state, wanted), True
                 tick(size, _status(info, size // spacing - 1))
         except KeyboardInterrupt:
@@ -211,4 +213,6 @@ def _drive(
 
 def _status(info: SweepInfo, last: int) -> str:
     clusters = np.asarray(info.num_clusters[:, last])
-    return f"clusters {clusters.min()}-{clusters.max()}, log joint {info.log_joint[:, last].max():.1f}"
+    return (
+        f"clusters {clusters.min()}-{clusters.max()}, log joint {info.log_joint[:, last].max():.1f}"
+    )

@@ -20,7 +20,7 @@ from bayes_lcs.core.bits import popcounts
 from bayes_lcs.core.dirichlet import log_rising
 from bayes_lcs.core.errors import NotExactError
 from bayes_lcs.core.memory import available_memory, human_bytes
-from bayes_lcs.core.priors import Gamma
+from bayes_lcs.core.priors import Gamma, fixed_value
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.inference.block_marginals import log_block_marginals
 from bayes_lcs.inference.exact_posterior import (
@@ -123,14 +123,14 @@ def _clustered(
     _refuse_large(num_groups, max_groups)
     for name, value in (
         ("concentration", model.concentration),
-        ("feature_prior", getattr(model, "feature_prior", None)),
+        ("feature_prior", model.feature_prior),
     ):
         if isinstance(value, Gamma):
             raise NotExactError(
                 f"the {name} is learned ({value}); the exact posterior needs a number, for "
                 f"example {name}=1.0, or sample with bl.sample"
             )
-    concentration = float(model.concentration)
+    concentration = fixed_value(model.concentration, "concentration")
     counts = data.counts()
     feature_prior = model.feature_parameters(data.schema)
     log_weights = log_block_marginals(counts, feature_prior)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,7 +91,9 @@ class ExactPosterior(ABC):
     def _log_joint(self, group: int, features: NDArray) -> FloatArray:
         """``log P(y, x | data)`` of rows of one group (-1: one never seen), ``(N, L)``."""
 
-    def predict_proba(self, rows: Any, *, unseen: str = "missing") -> FloatArray:
+    def predict_proba(
+        self, rows: Any, *, unseen: Literal["missing", "error"] = "missing"
+    ) -> FloatArray:
         """Probability of each label for each row, averaged over all partitions.
 
         Parameters
@@ -131,21 +133,26 @@ class KnownPartitionPosterior(ExactPosterior):
         self._partition = model.partition(self.num_groups)
 
     def coclustering(self) -> FloatArray:
+        """1 for pairs of one block, 0 for others."""
         return (self._partition[:, None] == self._partition[None, :]).astype(np.float64)
 
     def num_clusters(self) -> FloatArray:
+        """1 for the known number of blocks."""
         probability = np.zeros(self.num_groups + 1)
         probability[len(np.unique(self._partition))] = 1.0
         return probability
 
     def map_partition(self) -> IntArray:
+        """The known partition."""
         return self._partition.copy()
 
     def log_probability(self, partition: ArrayLike) -> float:
+        """0 for the known partition, minus infinity for others."""
         same = np.array_equal(first_occurrence(partition), self._partition)
         return 0.0 if same else -np.inf
 
-    def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:
+    def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:  # noqa: ARG002
+        """The known partition, ``draws`` times."""
         return np.tile(self._partition, (draws, 1))
 
     def _log_joint(self, group: int, features: NDArray) -> FloatArray:
@@ -170,6 +177,7 @@ class ClusteredPosterior(ExactPosterior):
         self.sums = sums
 
     def coclustering(self) -> FloatArray:
+        """Probability that each pair of groups shares its parameters, ``(U, U)``."""
         num_groups = self.num_groups
         probability = self.sums.block_probabilities
         low_bits = num_groups // 2
@@ -186,15 +194,18 @@ class ClusteredPosterior(ExactPosterior):
         return matrix
 
     def num_clusters(self) -> FloatArray:
+        """Probability of each number of clusters, ``(U + 1,)``: entry ``k`` for ``k``."""
         return self.sums.size_probabilities.copy()
 
     def map_partition(self) -> IntArray:
+        """The most probable partition, ``(U,)``; exact, not the best of some draws."""
         z = np.zeros(self.num_groups, dtype=np.int64)
         for number, mask in enumerate(self.sums.best_partition()):
             z[(mask >> np.arange(self.num_groups) & 1).astype(bool)] = number
         return first_occurrence(z)
 
     def log_probability(self, partition: ArrayLike) -> float:
+        """Log posterior probability of one partition."""
         z = np.asarray(partition)
         if z.shape != (self.num_groups,):
             raise ValueError(f"the partition has shape {z.shape}, not ({self.num_groups},)")
@@ -203,6 +214,7 @@ class ClusteredPosterior(ExactPosterior):
         return min(float(self.sums.log_weights[masks].sum() - self.sums.log_total), 0.0)
 
     def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:
+        """Independent partitions from the posterior, ``(draws, U)``."""
         return first_occurrence(self.sums.sample(draws, np.random.default_rng(seed)))
 
     def _log_joint(self, group: int, features: NDArray) -> FloatArray:

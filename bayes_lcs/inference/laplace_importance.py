@@ -12,7 +12,7 @@ did, and the second part bounds the weights: a second mode or a heavy tail canno
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 LogDensity = Callable[[FloatArray], FloatArray]
 
 BROAD_SHARE = 0.2
-DEGREES_OF_FREEDOM = 5.0
+DEGREES_OF_FREEDOM = 5
 
 
 class Broad(NamedTuple):
@@ -65,9 +65,9 @@ def _curvature(log_density: LogDensity, mode: FloatArray, step: float = 1e-3) ->
                 [mode + s * moves[i] + t * moves[j] for s in (1, -1) for t in (1, -1)]
             )
             values = log_density(corners)
-            hessian[i, j] = hessian[j, i] = (
-                values[0] - values[1] - values[2] + values[3]
-            ) / (4 * step**2)
+            hessian[i, j] = hessian[j, i] = (values[0] - values[1] - values[2] + values[3]) / (
+                4 * step**2
+            )
     eigenvalues, vectors = np.linalg.eigh(-hessian)
     # Flat or wrong-signed directions are proposed as wide as a standard prior, not infinitely.
     result: FloatArray = (vectors * np.maximum(eigenvalues, 0.05)) @ vectors.T
@@ -104,7 +104,11 @@ def log_integral(
     >>> abs(result.value - np.log(2 * np.pi) / 2) < 4 * result.standard_error
     True
     """
-    found = minimize(lambda x: -float(log_density(x[None])[0]), start, method="BFGS")
+
+    def minus_log(point: FloatArray) -> float:
+        return -float(log_density(point[None])[0])
+
+    found: Any = minimize(minus_log, start, method="BFGS")
     mode = np.asarray(found.x, dtype=np.float64)
     shape = np.linalg.inv(_curvature(log_density, mode))
     peak = multivariate_t(mode, shape, df=DEGREES_OF_FREEDOM, seed=rng)

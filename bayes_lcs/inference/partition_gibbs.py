@@ -112,7 +112,9 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         occupied = sizes > 0
         free = jnp.argmin(occupied)
         none_free = occupied.all()
-        weight = jnp.where(occupied, jnp.log(jnp.maximum(sizes, 1).astype(log_marginals.dtype)), -jnp.inf)
+        weight = jnp.where(
+            occupied, jnp.log(jnp.maximum(sizes, 1).astype(log_marginals.dtype)), -jnp.inf
+        )
         weight = weight.at[free].set(jnp.where(none_free, weight[free], log_concentration))
         scores = weight + joined - log_marginals
         # With no slot free, the new block's share is what a draw must not fall into.

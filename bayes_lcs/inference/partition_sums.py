@@ -254,6 +254,7 @@ class PartitionSums:
         that the recursion with maxima is cheaper.
         """
         known = sum(float(self.log_weights[block]) for block in good_partition(self.log_weights))
+        queue: list[tuple[float, int, float, list[int]]]
         queue = [(-self.log_total, self.log_weights.size - 1, 0.0, [])]
         budget = 3**self.num_groups // 16
         while queue:

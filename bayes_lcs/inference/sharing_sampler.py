@@ -174,9 +174,7 @@ def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> Problem:
     )
 
 
-def init(
-    problem: Problem, partition: jax.Array, num_slots: int, rng_key: jax.Array
-) -> SweepState:
+def init(problem: Problem, partition: jax.Array, num_slots: int, rng_key: jax.Array) -> SweepState:
     """Start at a partition, with missing labels drawn evenly."""
     labels, vectors = None, problem.vectors
     if problem.rows is not None:
@@ -237,7 +235,7 @@ def build_kernel(
                     partition, outcome = propose(next(keys), partition, vectors, concentration)
                     accepted += outcome.accepted.astype(jnp.int32)
         probabilities = jnp.zeros((0, problem.num_labels))
-        if labels is not None:
+        if labels is not None and problem.rows is not None:
             update = label_gibbs.build_kernel(layout, problem.rows, problem.label_prior)
             labels, partition, drawn = update(next(keys), labels, partition, layout.prior)
             probabilities = drawn.probabilities
@@ -250,9 +248,9 @@ def build_kernel(
             )[0].concentration
         if learned is not None:
             walk = feature_prior_update.build_kernel(learned, layout)
-            beta = walk(
-                next(keys), feature_prior_update.FeaturePriorState(beta), partition.blocks
-            )[0].beta
+            beta = walk(next(keys), feature_prior_update.FeaturePriorState(beta), partition.blocks)[
+                0
+            ].beta
             layout = feature_prior_update.symmetric_layout(
                 layout, problem.scales, problem.max_count, beta
             )
@@ -306,4 +304,3 @@ def _log_joint(problem: Problem, state: SweepState) -> jax.Array:
         gamma = problem.feature_prior
         total += log_gamma_density(state.beta, gamma.shape, gamma.rate)
     return total
-

@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -44,11 +45,13 @@ THREAD_BITS = 3
 class _Accumulate(Protocol):
     """Add the convolution of two contiguous parts to the part of the result they meet in.
 
-    All three are arrays over the same ``2**n`` subsets; ``target`` is the index of ``into``
-    within the whole, for arithmetics that look something up there.
+    All three are arrays over the same ``2**n`` subsets; ``target`` is the slice of the whole that
+    ``into`` is, for arithmetics that look something up there.
     """
 
-    def __call__(self, f: FloatArray, g: FloatArray, into: FloatArray, target: int) -> None: ...
+    def __call__(
+        self, f: FloatArray, g: FloatArray, into: FloatArray, target: slice, /
+    ) -> None: ...
 
 
 def _shared_by_target(
@@ -57,7 +60,7 @@ def _shared_by_target(
     """Run ``accumulate`` over all pairs of leading bits, one task for each leading part of S."""
     size = f.size
     bits = THREAD_BITS if size >= 1 << (CHUNK_BITS + THREAD_BITS) else 0
-    parts, width = 1 << bits, size >> bits
+    width = size >> bits
 
     def task(target: int) -> None:
         into = out[..., target * width : (target + 1) * width]
@@ -67,7 +70,7 @@ def _shared_by_target(
                 f[part * width : (part + 1) * width],
                 g[..., rest * width : (rest + 1) * width],
                 into,
-                target * width,
+                slice(target * width, (target + 1) * width),
             )
             if tick is not None:
                 tick()
@@ -87,7 +90,7 @@ def _difference_index(low: int) -> IntArray:
     return np.where((r & s) == r, s ^ r, low)
 
 
-def _accumulate_products(f: FloatArray, g: FloatArray, into: FloatArray, target: int) -> None:
+def _accumulate_products(f: FloatArray, g: FloatArray, into: FloatArray, _target: slice) -> None:
     low = min(1 << LOW_BITS, f.size)
     high = f.size // low
     index = _difference_index(low)
@@ -136,7 +139,7 @@ def convolve_max(f: FloatArray, g: FloatArray, tick: Tick | None = None) -> Floa
     [1.0, 5.0]
     """
 
-    def accumulate(f: FloatArray, g: FloatArray, into: FloatArray, target: int) -> None:
+    def accumulate(f: FloatArray, g: FloatArray, into: FloatArray, _target: slice) -> None:
         _Halving(f.size, join=np.maximum).accumulate(f, g, into, None)
 
     out = np.full(f.size, -np.inf)
@@ -154,8 +157,8 @@ def convolve_relative(
     for each of the 3^n terms.
     """
 
-    def accumulate(f: FloatArray, g: FloatArray, into: FloatArray, target: int) -> None:
-        _Halving(f.size, join=np.add).accumulate(f, g, into, best[target : target + f.size])
+    def accumulate(f: FloatArray, g: FloatArray, into: FloatArray, target: slice) -> None:
+        _Halving(f.size, join=np.add).accumulate(f, g, into, best[target])
 
     out = np.zeros(f.size)
     _shared_by_target(f, g, out, accumulate, tick)
@@ -222,7 +225,7 @@ class _Halving:
 
 def _spread(levels: list[FloatArray], halves: tuple[int, int, int]) -> None:
     """Copy the halves of each level side by side into the next."""
-    for above, below in zip(levels, levels[1:], strict=False):
+    for above, below in pairwise(levels):
         half, width = len(below), above.shape[1]
         for position, which in enumerate(halves):
             source = above[which * half : (which + 1) * half]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs._version import __version__
+from bayes_lcs.core.priors import Gamma
 from bayes_lcs.inference.exact_posterior import ExactPosterior
 from bayes_lcs.report.serialise import model_to_json, table_to_json
 
@@ -119,17 +120,18 @@ def chains_datatree(model: Any, data: GroupedTable, chains: ChainDraws, seed: in
     Hyper-parameters appear only where they were learned; ``latent_probability`` is the mean of
     the conditional probabilities from which the missing labels were drawn.
     """
-    info = chains.info
-    posterior = {"z": info.z.astype(np.uint16)}
-    constant = {}
-    for name, values in (("concentration", info.concentration), ("beta", info.beta)):
-        if values.size and np.ptp(values) > 0:
-            posterior[name] = values
+    info: Any = type(chains.info)(*map(np.asarray, chains.info))
+    posterior: dict[str, Any] = {"z": info.z.astype(np.uint16)}
+    constant: dict[str, Any] = {}
+    if isinstance(getattr(model, "concentration", None), Gamma):
+        posterior["concentration"] = info.concentration
+    if isinstance(model.feature_prior, Gamma):
+        posterior["beta"] = info.beta
     if info.labels.shape[-1]:
         posterior["latent_label"] = info.labels.astype(np.uint16)
         constant["latent_probability"] = info.label_probabilities.mean(axis=(0, 1))
-    stats = {name: np.asarray(getattr(info, name)) for name in INVARIANTS}
-    stats |= {"moved": info.moved, "split_merge_accepted": info.split_merge_accepted}
+    names = (*INVARIANTS, "moved", "split_merge_accepted")
+    stats: dict[str, Any] = {name: getattr(info, name) for name in names}
     attributes = _provenance(model, data, "collapsed Gibbs", seed)
     attributes["interrupted"] = json.dumps(chains.interrupted)
     return _tree(data, posterior, stats, constant, attributes)
@@ -160,7 +162,7 @@ def diagnose(tree: xr.DataTree) -> dict[str, dict[str, float]]:
                 "mean": float(values.mean()),
             }
             continue
-        variable = tree[group][name].to_dataset(name=name)
+        variable = tree[group].to_dataset()[[name]]
         result[name] = {
             "rhat": float(arviz_stats.rhat(variable)[name]),
             "ess_bulk": float(arviz_stats.ess(variable, method="bulk")[name]),

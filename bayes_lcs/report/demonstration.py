@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,9 @@ from bayes_lcs.models.prototype import Prototype
 from bayes_lcs.report.datatree import exact_datatree
 from bayes_lcs.report.plots import plot_coclustering, plot_evidence, plot_num_clusters
 from bayes_lcs.report.storage import save_datatree, write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Demonstration", "demonstrate", "save_demonstration"]
 
@@ -47,6 +52,11 @@ class Demonstration:
     results: list[LogEvidence]
     posterior: ExactPosterior
     found: NDArray[np.int64]
+
+    @property
+    def num_clusters(self) -> NDArray[np.float64]:
+        """Posterior probability of each number of clusters."""
+        return self.posterior.num_clusters()
 
 
 def demonstrate(
@@ -76,21 +86,24 @@ def save_demonstration(shown: Demonstration, folder: str | Path, seed: int = 0) 
 
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
-    names = shown.posterior.group_names
+    posterior = shown.posterior
     paths = []
-    for name, size in (("coclustering", (8.5, 7.2)), ("num_clusters", (5, 3.2)), ("evidence", (7, 3))):
+
+    def save_picture(name: str, size: tuple[float, float], plot: Callable[[Axes], Axes]) -> None:
         figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots()
-        if name == "coclustering":
-            plot_coclustering(shown.posterior.coclustering(), shown.found, names, axes)
-        elif name == "num_clusters":
-            plot_num_clusters(shown.posterior.num_clusters(), axes)
-        else:
-            plot_evidence(shown.results, axes)
-        path = out / f"{name}.png"
+        plot(figure.subplots())
         paths.append(
-            write_atomically(path, lambda part, fig=figure: fig.savefig(part, format="png", dpi=150))
+            write_atomically(
+                out / f"{name}.png", lambda part: figure.savefig(part, format="png", dpi=150)
+            )
         )
+
+    matrix, names = posterior.coclustering(), posterior.group_names
+    save_picture(
+        "coclustering", (8.5, 7.2), lambda ax: plot_coclustering(matrix, shown.found, names, ax)
+    )
+    save_picture("num_clusters", (5, 3.2), lambda ax: plot_num_clusters(shown.num_clusters, ax))
+    save_picture("evidence", (7, 3), lambda ax: plot_evidence(shown.results, ax))
     tree = exact_datatree(shown.posterior, seed=seed)
     paths.append(save_datatree(tree, out / "posterior.nc"))
     return paths

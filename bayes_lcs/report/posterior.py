@@ -6,7 +6,7 @@ import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -111,7 +111,11 @@ class Posterior:
         return diagnose(self.datatree)
 
     def predict_proba(
-        self, rows: Any = None, *, unseen: str = "missing", max_draws: int = 200
+        self,
+        rows: Any = None,
+        *,
+        unseen: Literal["missing", "error"] = "missing",
+        max_draws: int = 200,
     ) -> FloatArray:
         """Probability of each label for each row, averaged over the draws.
 
@@ -143,7 +147,11 @@ class Posterior:
         return normalise_log(total)
 
     def decide(
-        self, rows: Any = None, loss: ArrayLike | None = None, *, unseen: str = "missing"
+        self,
+        rows: Any = None,
+        loss: ArrayLike | None = None,
+        *,
+        unseen: Literal["missing", "error"] = "missing",
     ) -> NDArray[np.str_]:
         """The label of least expected loss for each row.
 

@@ -62,9 +62,7 @@ def table_from_tree(tree: xr.DataTree) -> GroupedTable:
     def tuples(value: Any) -> Any:
         return tuple(tuples(item) for item in value) if isinstance(value, list) else value
 
-    described = {
-        key: tuples(value) for key, value in json.loads(tree.attrs["table"]).items()
-    }
+    described = {key: tuples(value) for key, value in json.loads(tree.attrs["table"]).items()}
     return GroupedTable(
         features=np.asarray(tree["observed_data"]["value"]),
         labels=np.asarray(tree["observed_data"]["label"]),

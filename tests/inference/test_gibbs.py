@@ -13,7 +13,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.core.partitions import first_occurrence
-from bayes_lcs.inference import partition_gibbs, split_merge
+from bayes_lcs.inference import chains, partition_gibbs, split_merge
 from bayes_lcs.inference.block_layout import (
     block_layout,
     group_vectors,
@@ -110,26 +110,21 @@ def test_slots_that_run_out_change_nothing(monkeypatch: pytest.MonkeyPatch):
     )
     model = bl.ClusteredNaiveBayes(concentration=20.0)
     options = {"draws": 40, "warmup": 10, "chains": 3, "seed": 2, "progress": False}
-    roomy = bl.sample(model, table, **options)
-    needed = int(roomy.datatree["sample_stats"]["num_clusters"].max())
-    monkeypatch.setattr("bayes_lcs.inference.chains.SPARE_SLOTS", 0)
-    monkeypatch.setattr("bayes_lcs.inference.chains.MOST_SINGLETONS", 0)
     monkeypatch.setattr(
-        "bayes_lcs.inference.chains.starting_partitions",
+        chains,
+        "starting_partitions",
         lambda groups, chains, rng: np.zeros((chains, groups), dtype=np.int64),
     )
-    from bayes_lcs.inference import chains
-
-    sizes = []
-    resized = chains._resized
+    sizes, resized = [], chains._resized
     monkeypatch.setattr(
         chains, "_resized", lambda state, slots: sizes.append(slots) or resized(state, slots)
     )
+    monkeypatch.setattr(chains, "SPARE_SLOTS", 0)
     tight = bl.sample(model, table, **options)
-    monkeypatch.setattr("bayes_lcs.inference.chains.SPARE_SLOTS", 40)
-    spacious = bl.sample(model, table, **options)
     assert sizes, "the tight run never ran out of slots"
-    assert needed > 8
+    monkeypatch.setattr(chains, "SPARE_SLOTS", 40)
+    spacious = bl.sample(model, table, **options)
+    assert int(spacious.datatree["sample_stats"]["num_clusters"].max()) > 8
     np.testing.assert_array_equal(
         tight.datatree["posterior"]["z"], spacious.datatree["posterior"]["z"]
     )
