@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 
 from hypothesis import settings
+
+# Kernels are compiled once for all tests, workers and runs on a machine.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(tempfile.gettempdir()) / "bayes-lcs-test-jax-cache")
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 # Times mean little on a shared machine, so no example has a deadline. The examples are the same
 # in every run unless BAYES_LCS_SWEEP is set, so that a failure can be repeated.

@@ -120,7 +120,8 @@ def chains_datatree(model: Any, data: GroupedTable, chains: ChainDraws, seed: in
     Hyper-parameters appear only where they were learned; ``latent_probability`` is the mean of
     the conditional probabilities from which the missing labels were drawn.
     """
-    info: Any = type(chains.info)(*map(np.asarray, chains.info))
+    arrays: dict[str, Any] = {n: np.asarray(v) for n, v in chains.info._asdict().items()}
+    info = chains.info._replace(**arrays)
     posterior: dict[str, Any] = {"z": info.z.astype(np.uint16)}
     constant: dict[str, Any] = {}
     if isinstance(getattr(model, "concentration", None), Gamma):
