@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bayes_lcs.data.meetings import meeting_requests as meeting_requests
     from bayes_lcs.data.reader import read_grouped as read_grouped
     from bayes_lcs.data.table import GroupedTable as GroupedTable
+    from bayes_lcs.evaluation.evidence import EvidenceWarning as EvidenceWarning
     from bayes_lcs.evaluation.evidence import LogEvidence as LogEvidence
     from bayes_lcs.evaluation.evidence import evidence as evidence
     from bayes_lcs.inference.exact import exact as exact
@@ -37,6 +38,7 @@ _HOMES = {
     "ClusteredNaiveBayes": "bayes_lcs.models.clustered",
     "CompleteSharing": "bayes_lcs.models.complete_sharing",
     "DataError": "bayes_lcs.data.errors",
+    "EvidenceWarning": "bayes_lcs.evaluation.evidence",
     "ExactPosterior": "bayes_lcs.inference.exact_posterior",
     "Gamma": "bayes_lcs.core.priors",
     "GroupedTable": "bayes_lcs.data.table",
@@ -60,6 +62,7 @@ __all__ = [
     "ClusteredNaiveBayes",
     "CompleteSharing",
     "DataError",
+    "EvidenceWarning",
     "ExactPosterior",
     "Gamma",
     "GroupedTable",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayes_lcs.core.errors import NotExactError
-from bayes_lcs.evaluation.prototype_evidence import prototype_log_evidence
+from bayes_lcs.evaluation.prototype_evidence import (
+    LEAST_EFFECTIVE_DRAWS,
+    prototype_log_evidence,
+)
 from bayes_lcs.inference.exact import exact, require_labels
 from bayes_lcs.inference.exact_posterior import ClusteredPosterior, ExactPosterior
 from bayes_lcs.models.prototype import Prototype
@@ -16,10 +20,14 @@ from bayes_lcs.models.prototype import Prototype
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["LogEvidence", "evidence", "evidence_of"]
+__all__ = ["EvidenceWarning", "LogEvidence", "evidence", "evidence_of"]
 
 INTERVAL_WIDTH = 1.959963984540054
 """Standard errors on each side of a 95 % interval."""
+
+
+class EvidenceWarning(UserWarning):
+    """An estimate whose stated error may be too small; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,7 @@ def evidence(
         ``auto`` takes the closed form (no sharing, complete sharing), the exact sum over all
         partitions (clustered naive Bayes up to 24 groups) or importance sampling (prototype).
     num_draws
-        Draws for each integral of the prototype model.
+        Draws for each integral of the prototype model; up to 16 times as many where few count.
     seed
         Seed of those draws.
 
@@ -103,6 +111,13 @@ def evidence(
             raise NotExactError("the prototype model has no exact evidence; use method='auto'")
         require_labels(data)
         found = prototype_log_evidence(model, data.counts(), num_draws, seed, progress)
+        if found.effective_draws < LEAST_EFFECTIVE_DRAWS:
+            warnings.warn(
+                f"one of the integrals rests on {found.effective_draws:.0f} effective draws only; "
+                "its stated error may be too small. Draw more with num_draws=",
+                EvidenceWarning,
+                stacklevel=2,
+            )
         margin = INTERVAL_WIDTH * found.standard_error
         return LogEvidence(
             found.value,

@@ -24,9 +24,12 @@ from bayes_lcs.inference.laplace_importance import Broad, LogIntegral, log_integ
 if TYPE_CHECKING:
     from bayes_lcs.models.prototype import Prototype
 
-__all__ = ["prototype_factors", "prototype_log_evidence"]
+__all__ = ["LEAST_EFFECTIVE_DRAWS", "prototype_factors", "prototype_log_evidence"]
 
 FloatArray = NDArray[np.float64]
+
+LEAST_EFFECTIVE_DRAWS = 400.0
+MOST_DRAWS_FACTOR = 16
 
 LOWEST_LOG_PROBABILITY = -600.0
 """Keeps ``K p`` representable in the far tails of the proposal; the density there is zero."""
@@ -97,6 +100,21 @@ def _factor(
     return log_integral(log_density, start, Broad(draw, log_prior), num_draws, rng)
 
 
+def _settled_factor(
+    model: Prototype, counts: NDArray, prior: FloatArray, num_draws: int, rng: np.random.Generator
+) -> LogIntegral:
+    """The integral with more draws where few of them count: its stated error is too small there.
+
+    Values that were seen once under a prior far below one have posteriors with long tails.
+    """
+    most = num_draws * MOST_DRAWS_FACTOR
+    found = _factor(model, counts, prior, num_draws, rng)
+    while found.effective_draws < LEAST_EFFECTIVE_DRAWS and num_draws < most:
+        num_draws *= 4
+        found = _factor(model, counts, prior, num_draws, rng)
+    return found
+
+
 def prototype_factors(
     model: Prototype,
     counts: GroupCounts,
@@ -118,7 +136,9 @@ def prototype_factors(
                 if schema.num_values[feature] == 1 or not values.any():
                     factors.append(LogIntegral(0.0, 0.0, float(num_draws)))
                 else:
-                    factors.append(_factor(model, values, prior[label, cells], num_draws, rng))
+                    factors.append(
+                        _settled_factor(model, values, prior[label, cells], num_draws, rng)
+                    )
                 tick()
     return factors
 

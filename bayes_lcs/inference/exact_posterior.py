@@ -28,6 +28,9 @@ PREDICTION_ERROR = 1e-10
 """Largest error of a predicted probability from leaving out improbable blocks."""
 
 
+FIRST_BATCH, LARGEST_BATCH = 16, 512
+
+
 class _Informants(NamedTuple):
     """A batch of blocks that may inform a group: their probabilities, counts, and what is left."""
 
@@ -191,7 +194,7 @@ class ClusteredPosterior(ExactPosterior):
         matrix[low_bits:, low_bits:] = high.T @ (table.sum(axis=1)[:, None] * high)
         cross = high.T @ table @ low
         matrix[low_bits:, :low_bits], matrix[:low_bits, low_bits:] = cross, cross.T
-        return matrix
+        return np.minimum(matrix, 1.0)
 
     def num_clusters(self) -> FloatArray:
         """Probability of each number of clusters, ``(U + 1,)``: entry ``k`` for ``k``."""
@@ -251,15 +254,17 @@ class ClusteredPosterior(ExactPosterior):
         order = np.argsort(-weight)
         masks, weight = masks[order], weight[order]
         left = weight[::-1].cumsum()[::-1]
-        batch = 64
         flat = counts.features.reshape(self.num_groups, -1)
-        for start in range(0, len(masks), batch):
-            chunk = masks[start : start + batch]
+        start, batch = 0, FIRST_BATCH
+        while start < len(masks):
+            stop = start + batch
+            chunk = masks[start:stop]
             features = (chunk[:, None] >> members & 1) @ flat
             block_counts = GroupCounts(
                 schema,
                 np.tile(labels, (len(chunk), 1)),
                 features.reshape(len(chunk), schema.num_labels, schema.num_cells),
             )
-            after = left[start + batch] if start + batch < len(masks) else 0.0
-            yield _Informants(weight[start : start + batch], block_counts, float(after))
+            after = left[stop] if stop < len(masks) else 0.0
+            yield _Informants(weight[start:stop], block_counts, float(after))
+            start, batch = stop, min(2 * batch, LARGEST_BATCH)

@@ -27,6 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.bits import members, subset_sums, subsets_of
+from bayes_lcs.core.errors import NotExactError
+from bayes_lcs.core.memory import available_memory, human_bytes
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.inference.subset_convolution import convolve, convolve_max, convolve_relative
 
@@ -91,6 +93,15 @@ def shapley_shares(
             entered = np.bitwise_or.accumulate(1 << order)
             shares[order] += np.diff(log_weights[entered], prepend=0.0)
     return shares / num_orders
+
+
+def _refuse_shortage(need: int, what: str) -> None:
+    free = available_memory()
+    if free is not None and need > free:
+        raise NotExactError(
+            f"{what} needs {human_bytes(need)} more memory, and only {human_bytes(free)} are free. "
+            "Estimate it from draws, or take fewer groups"
+        )
 
 
 def _with_last_member(mask: int) -> IntArray:
@@ -165,6 +176,7 @@ class PartitionSums:
     @cached_property
     def _best_scores(self) -> FloatArray:
         """``max`` over the partitions of ``S`` of the sum of log weights, for every ``S``."""
+        _refuse_shortage(40 << self.num_groups, "the recursion in logs")
         best = np.zeros(self.log_weights.size)
         with progress_bar("best partition", self._num_ticks, self._progress) as tick:
             for n in range(self.num_groups):
@@ -228,6 +240,8 @@ class PartitionSums:
 
     def _scaled_sums_by_size(self) -> FloatArray:
         """Scaled ``Z_k(all)``; the last group's step is needed for ``S = all`` only."""
+        # Measured: twice the table of 8 bytes for each subset without the last group and size.
+        _refuse_shortage(8 * self.num_groups << self.num_groups, "the number of clusters")
         weights = self._scaled_weights
         half = weights.size // 2
         sums = np.zeros((self.num_groups, half))

@@ -75,6 +75,9 @@ def _shared_by_target(
             if tick is not None:
                 tick()
 
+    if size < 1 << CHUNK_BITS:
+        task(0)
+        return
     with (
         threadpool_limits(limits=1, user_api="blas"),
         ThreadPoolExecutor(os.cpu_count() or 1) as pool,
