@@ -9,7 +9,7 @@ draw: a chunk that ran out of slots is thrown away and repeated with more.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.inference import partition_gibbs
 from bayes_lcs.inference.sharing_sampler import (
+    Design,
     Problem,
+    ProblemData,
     SweepInfo,
     SweepState,
     build_kernel,
@@ -77,22 +79,23 @@ def _slots_for(used: int, num_groups: int) -> int:
     return min(-(-wanted // step) * step, num_groups + 1)
 
 
-Chunk = Callable[
-    [jax.Array, SweepState, jax.Array, jax.Array, jax.Array], tuple[SweepState, SweepInfo]
-]
+@partial(jax.jit, static_argnames="design")
+def _run_chunk(
+    design: Design,
+    data: ProblemData,
+    keys: jax.Array,
+    state: SweepState,
+    start: jax.Array,
+    num_sweeps: jax.Array,
+    thin: jax.Array,
+) -> tuple[SweepState, SweepInfo]:
+    """``num_sweeps`` sweeps of all chains from number ``start``, keeping every ``thin``-th.
 
+    The data are arguments, not constants of the program: tables of one shape share it.
+    """
+    kernel = build_kernel(design, data)
 
-def _build_chunk(problem: Problem) -> Chunk:
-    """``num_sweeps`` sweeps from number ``start``, keeping every ``thin``-th in a buffer."""
-    kernel = build_kernel(problem)
-
-    def chunk(
-        key: jax.Array,
-        state: SweepState,
-        start: jax.Array,
-        num_sweeps: jax.Array,
-        thin: jax.Array,
-    ) -> tuple[SweepState, SweepInfo]:
+    def chunk(key: jax.Array, state: SweepState) -> tuple[SweepState, SweepInfo]:
         shapes = jax.eval_shape(kernel, key, state)[1]
         buffer = jax.tree.map(lambda leaf: jnp.zeros((BUFFER, *leaf.shape), leaf.dtype), shapes)
 
@@ -104,7 +107,24 @@ def _build_chunk(problem: Problem) -> Chunk:
 
         return jax.lax.fori_loop(0, num_sweeps, body, (state, buffer))
 
-    return jax.jit(jax.vmap(chunk, in_axes=(0, 0, None, None, None)))
+    return jax.vmap(chunk)(keys, state)
+
+
+@partial(jax.jit, static_argnames=("design", "num_slots"))
+def _begin(
+    design: Design,
+    data: ProblemData,
+    starts: jax.Array,
+    keys: jax.Array,
+    concentration: jax.Array,
+    num_slots: int,
+) -> SweepState:
+    """The first states of all chains."""
+
+    def begin(start: jax.Array, key: jax.Array) -> SweepState:
+        return init(design, data, start, concentration, num_slots, key)
+
+    return jax.vmap(begin)(starts, keys)
 
 
 def _resized(state: SweepState, num_slots: int) -> SweepState:
@@ -139,17 +159,18 @@ def run_chains(
 ) -> ChainDraws:
     """Run ``chains`` chains and keep ``draws`` draws of each after ``warmup`` sweeps."""
     rng = np.random.default_rng(seed)
-    if problem.fixed_partition is None:
-        starts = starting_partitions(problem.num_groups, chains, rng)
+    design = problem.design
+    if problem.partition is None:
+        starts = starting_partitions(design.num_groups, chains, rng)
     else:
-        starts = np.tile(problem.fixed_partition, (chains, 1))
-    slots = _slots_for(int(starts.max()) + 1, problem.num_groups)
+        starts = np.tile(problem.partition, (chains, 1))
+    slots = _slots_for(int(starts.max()) + 1, design.num_groups)
     with jax.enable_x64(True):
         root = jax.random.key(seed)
         keys = jax.random.split(jax.random.fold_in(root, 0), chains)
         start_keys = jax.random.split(jax.random.fold_in(root, 1), chains)
-        begin = jax.jit(jax.vmap(lambda start, key: init(problem, start, slots, key)))
-        state = begin(jnp.asarray(starts), start_keys)
+        concentration = jnp.asarray(problem.concentration)
+        state = _begin(design, problem.data, jnp.asarray(starts), start_keys, concentration, slots)
         return _drive(problem, keys, state, draws, warmup, thin, progress)
 
 
@@ -162,7 +183,7 @@ def _drive(
     thin: int,
     progress: bool | None,
 ) -> ChainDraws:
-    chunk = _build_chunk(problem)
+    design = problem.design
     kept: list[SweepInfo] = []
     done, total = 0, warmup + draws * thin
     seconds_per_sweep, timed, timed_sweeps = CHUNK_SECONDS, 0.0, 0
@@ -176,14 +197,13 @@ def _drive(
                 size = int(np.clip(CHUNK_SECONDS / seconds_per_sweep, 1, most))
                 size = most if in_warmup and size >= most else max(size // spacing, 1) * spacing
                 began = time.perf_counter()
-                after, info = chunk(
-                    keys, state, jnp.asarray(done), jnp.asarray(size), jnp.asarray(spacing)
-                )
+                numbers = (jnp.asarray(number) for number in (done, size, spacing))
+                after, info = _run_chunk(design, problem.data, keys, state, *numbers)
                 overflow = bool(after.partition.overflow.any())
                 elapsed = time.perf_counter() - began
                 if overflow:
                     now = state.partition.sizes.shape[-1]
-                    state = _resized(state, _slots_for(now + now // 2, problem.num_groups))
+                    state = _resized(state, _slots_for(now + now // 2, design.num_groups))
                     fresh = True
                     continue
                 if not fresh:
@@ -194,11 +214,8 @@ def _drive(
                 if not in_warmup:
                     rows = size // spacing
                     kept.append(jax.tree.map(lambda leaf, n=rows: np.asarray(leaf[:, :n]), info))
-                wanted = _slots_for(_num_used(state), problem.num_groups)
-                if (
-                    problem.fixed_partition is None
-                    and wanted <= state.partition.sizes.shape[-1] // 2
-                ):
+                wanted = _slots_for(_num_used(state), design.num_groups)
+                if not design.knows_partition and wanted <= state.partition.sizes.shape[-1] // 2:
                     state, fresh = _resized(state, wanted), True
                 tick(size, _status(info, size // spacing - 1))
         except KeyboardInterrupt:

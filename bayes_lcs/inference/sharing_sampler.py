@@ -44,7 +44,17 @@ from bayes_lcs.inference.partition_gibbs import PartitionState
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["Problem", "SweepInfo", "SweepState", "build_kernel", "init", "pose"]
+__all__ = [
+    "Design",
+    "Problem",
+    "ProblemData",
+    "SweepInfo",
+    "SweepState",
+    "build_kernel",
+    "canonical",
+    "init",
+    "pose",
+]
 
 
 class SweepState(NamedTuple):
@@ -93,8 +103,35 @@ class SweepInfo(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A model and a table, laid out for the kernels.
+class Design:
+    """What is unknown, and shapes: everything that decides which program is compiled.
+
+    Attributes
+    ----------
+    knows_partition
+        Whether the model fixes the partition.
+    concentration, feature_prior
+        The priors of what is learned, or None.
+    scales
+        Distinct scales of a symmetric feature prior, for its tables.
+    max_count
+        Largest count there can be.
+    num_split_merge
+        Split-merge proposals a sweep.
+    """
+
+    num_groups: int
+    num_labels: int
+    knows_partition: bool
+    concentration: Gamma | None
+    feature_prior: Gamma | None
+    scales: tuple[float, ...]
+    max_count: int
+    num_split_merge: int
+
+
+class ProblemData(NamedTuple):
+    """The arrays that the sweeps read and never change.
 
     Attributes
     ----------
@@ -103,11 +140,11 @@ class Problem:
     vectors : (U, D)
         Counts of the labelled rows of each group.
     label_counts : (U, L)
-        Their labels; one row only carries all where the model shares ``phi``.
+        Their labels; the first row carries all where the model shares ``phi``.
+    label_prior : (L,)
+        Dirichlet parameters of the labels.
     rows
         The rows without a label, or None.
-    fixed_partition
-        The partition, where the model knows it.
     """
 
     layout: BlockLayout
@@ -115,18 +152,15 @@ class Problem:
     label_counts: jax.Array
     label_prior: jax.Array
     rows: LatentRows | None
-    num_labels: int
-    fixed_partition: np.ndarray | None
-    concentration: float | Gamma
-    feature_prior: Gamma | None
-    scales: np.ndarray
-    max_count: int
-    num_split_merge: int
 
-    @property
-    def num_groups(self) -> int:
-        """Number of groups ``U``."""
-        return int(self.vectors.shape[0])
+
+class Problem(NamedTuple):
+    """A model and a table, laid out for the kernels; the partition where the model knows it."""
+
+    design: Design
+    data: ProblemData
+    concentration: float
+    partition: np.ndarray | None
 
 
 def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> Problem:
@@ -158,35 +192,47 @@ def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> Problem:
             jnp.asarray(owner),
             jnp.asarray(row_dimensions(schema, data.features[latent])),
         )
-    return Problem(
-        layout=layout,
-        vectors=jnp.asarray(group_vectors(counts)),
-        label_counts=jnp.asarray(label_counts, dtype=jnp.int32),
-        label_prior=jnp.asarray(model.label_parameters(schema)),
-        rows=rows,
+    spec = getattr(model, "concentration", 1.0)
+    design = Design(
+        num_groups=counts.num_groups,
         num_labels=schema.num_labels,
-        fixed_partition=partition,
-        concentration=getattr(model, "concentration", 1.0),
+        knows_partition=partition is not None,
+        concentration=spec if isinstance(spec, Gamma) else None,
         feature_prior=learned,
-        scales=np.unique(np.asarray(layout.scale)),
+        scales=tuple(np.unique(np.asarray(layout.scale)).tolist()),
         max_count=max_count,
-        num_split_merge=num_split_merge if partition is None else 0,
+        num_split_merge=num_split_merge,
     )
+    arrays = ProblemData(
+        layout,
+        jnp.asarray(group_vectors(counts)),
+        jnp.asarray(label_counts, dtype=jnp.int32),
+        jnp.asarray(model.label_parameters(schema)),
+        rows,
+    )
+    start = spec.mean if isinstance(spec, Gamma) else spec
+    return Problem(design, arrays, float(start), partition)
 
 
-def init(problem: Problem, partition: jax.Array, num_slots: int, rng_key: jax.Array) -> SweepState:
+def init(
+    design: Design,
+    data: ProblemData,
+    partition: jax.Array,
+    concentration: jax.Array | float,
+    num_slots: int,
+    rng_key: jax.Array,
+) -> SweepState:
     """Start at a partition, with missing labels drawn evenly."""
-    labels, vectors = None, problem.vectors
-    if problem.rows is not None:
-        drawn = jax.random.randint(rng_key, problem.rows.group.shape, 0, problem.num_labels)
-        labels = label_gibbs.init(problem.rows, problem.label_counts, vectors, drawn)
+    labels, vectors = None, data.vectors
+    if data.rows is not None:
+        drawn = jax.random.randint(rng_key, data.rows.group.shape, 0, design.num_labels)
+        labels = label_gibbs.init(data.rows, data.label_counts, vectors, drawn)
         vectors = labels.vectors
-    spec = problem.concentration
     return SweepState(
-        partition_gibbs.init(problem.layout, vectors, partition, num_slots),
+        partition_gibbs.init(data.layout, vectors, partition, num_slots),
         labels,
-        jnp.asarray(spec.mean if isinstance(spec, Gamma) else spec, dtype=float),
-        jnp.asarray(problem.feature_prior.mean if problem.feature_prior else 1.0, dtype=float),
+        jnp.asarray(concentration, dtype=float),
+        jnp.asarray(design.feature_prior.mean if design.feature_prior else 1.0, dtype=float),
     )
 
 
@@ -205,42 +251,42 @@ def canonical(state: PartitionState) -> PartitionState:
 
 
 def build_kernel(
-    problem: Problem,
+    design: Design, data: ProblemData
 ) -> Callable[[jax.Array, SweepState], tuple[SweepState, SweepInfo]]:
     """The whole sweep, as ``kernel(rng_key, state)``."""
-    learned = problem.feature_prior
-    gamma = problem.concentration if isinstance(problem.concentration, Gamma) else None
+    learned = design.feature_prior
+    gamma = design.concentration
 
     def kernel(rng_key: jax.Array, state: SweepState) -> tuple[SweepState, SweepInfo]:
-        keys = iter(jax.random.split(rng_key, 4 + problem.num_split_merge))
+        keys = iter(jax.random.split(rng_key, 4 + design.num_split_merge))
         partition, labels = state.partition, state.labels
         concentration, beta = state.concentration, state.beta
-        layout = problem.layout
+        layout = data.layout
         if learned is not None:
             layout = feature_prior_update.symmetric_layout(
-                layout, problem.scales, problem.max_count, beta
+                layout, np.asarray(design.scales), design.max_count, beta
             )
             partition = partition._replace(log_marginals=log_marginal(layout, partition.blocks))
-        vectors = problem.vectors if labels is None else labels.vectors
+        vectors = data.vectors if labels is None else labels.vectors
         moved = accepted = jnp.zeros((), dtype=jnp.int32)
-        if problem.fixed_partition is None:
+        if not design.knows_partition:
             partition = canonical(partition)
             partition, info = partition_gibbs.build_kernel(layout)(
                 next(keys), partition, vectors, concentration
             )
             moved = info.num_moved.astype(jnp.int32)
-            if problem.num_groups > 1:
+            if design.num_groups > 1:
                 propose = split_merge.build_kernel(layout)
-                for _ in range(problem.num_split_merge):
+                for _ in range(design.num_split_merge):
                     partition, outcome = propose(next(keys), partition, vectors, concentration)
                     accepted += outcome.accepted.astype(jnp.int32)
-        probabilities = jnp.zeros((0, problem.num_labels))
-        if labels is not None and problem.rows is not None:
-            update = label_gibbs.build_kernel(layout, problem.rows, problem.label_prior)
+        probabilities = jnp.zeros((0, design.num_labels))
+        if labels is not None and data.rows is not None:
+            update = label_gibbs.build_kernel(layout, data.rows, data.label_prior)
             labels, partition, drawn = update(next(keys), labels, partition, layout.prior)
             probabilities = drawn.probabilities
         if gamma is not None:
-            move = concentration_update.build_kernel(gamma, problem.num_groups)
+            move = concentration_update.build_kernel(gamma, design.num_groups)
             concentration = move(
                 next(keys),
                 concentration_update.ConcentrationState(concentration),
@@ -252,17 +298,18 @@ def build_kernel(
                 0
             ].beta
             layout = feature_prior_update.symmetric_layout(
-                layout, problem.scales, problem.max_count, beta
+                layout, np.asarray(design.scales), design.max_count, beta
             )
             partition = partition._replace(log_marginals=log_marginal(layout, partition.blocks))
         state = SweepState(partition, labels, concentration, beta)
-        return state, _info(problem, state, probabilities, moved, accepted)
+        return state, _info(design, data, state, probabilities, moved, accepted)
 
     return kernel
 
 
 def _info(
-    problem: Problem,
+    design: Design,
+    data: ProblemData,
     state: SweepState,
     probabilities: jax.Array,
     moved: jax.Array,
@@ -270,14 +317,14 @@ def _info(
 ) -> SweepInfo:
     partition = canonical(state.partition)
     sizes = partition.sizes
-    share = sizes / problem.num_groups
+    share = sizes / design.num_groups
     entropy = -jnp.where(sizes > 0, share * jnp.log(jnp.where(sizes > 0, share, 1.0)), 0.0).sum()
     return SweepInfo(
         z=partition.z,
         num_clusters=(sizes > 0).sum(),
         largest=sizes.max(),
         entropy=entropy,
-        log_joint=_log_joint(problem, state),
+        log_joint=_log_joint(design, data, state),
         concentration=state.concentration,
         beta=state.beta,
         labels=jnp.zeros(0, dtype=jnp.int32) if state.labels is None else state.labels.labels,
@@ -287,20 +334,20 @@ def _info(
     )
 
 
-def _log_joint(problem: Problem, state: SweepState) -> jax.Array:
+def _log_joint(design: Design, data: ProblemData, state: SweepState) -> jax.Array:
     """``log P(X, Y, z)``, with the log prior densities of what is learned."""
-    label_counts = problem.label_counts if state.labels is None else state.labels.label_counts
-    total = log_dirichlet_multinomial(label_counts, problem.label_prior).sum()
+    label_counts = data.label_counts if state.labels is None else state.labels.label_counts
+    total = log_dirichlet_multinomial(label_counts, data.label_prior).sum()
     total += state.partition.log_marginals.sum()
-    if problem.fixed_partition is None:
+    if not design.knows_partition:
         sizes = state.partition.sizes
         a = state.concentration
         inside = jnp.log(a) + log_rising(1.0, jnp.maximum(sizes, 1) - 1)
-        total += jnp.where(sizes > 0, inside, 0.0).sum() - log_rising(a, problem.num_groups)
-    if isinstance(problem.concentration, Gamma):
-        gamma = problem.concentration
+        total += jnp.where(sizes > 0, inside, 0.0).sum() - log_rising(a, design.num_groups)
+    if design.concentration is not None:
+        gamma = design.concentration
         total += log_gamma_density(state.concentration, gamma.shape, gamma.rate)
-    if problem.feature_prior is not None:
-        gamma = problem.feature_prior
+    if design.feature_prior is not None:
+        gamma = design.feature_prior
         total += log_gamma_density(state.beta, gamma.shape, gamma.rate)
     return total
