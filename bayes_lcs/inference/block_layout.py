@@ -72,7 +72,8 @@ def block_layout(
     scale = _with_totals(schema, np.ones_like(feature_prior))
     sign = np.ones(prior.size)
     sign[schema.num_labels * schema.num_cells :] = -1.0
-    sign[-1], prior[-1], scale[-1] = 0.0, 1.0, 1.0
+    # The dummy looks like a cell, so that a symmetric prior has one table for each scale.
+    sign[-1], prior[-1], scale[-1] = 0.0, prior[0], scale[0]
     starts, which = np.unique(prior, return_inverse=True)
     length = max_count + 1
     if len(starts) * length <= max_entries:

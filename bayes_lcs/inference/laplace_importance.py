@@ -101,7 +101,7 @@ def log_integral(
     ...              lambda x: norm(0, 3).logpdf(x[:, 0]))
     >>> result = log_integral(lambda x: -x[:, 0]**2 / 2, np.ones(1), wide, 4000,
     ...                       np.random.default_rng(0))
-    >>> abs(result.value - np.log(2 * np.pi) / 2) < 4 * result.standard_error
+    >>> bool(abs(result.value - np.log(2 * np.pi) / 2) < 4 * result.standard_error)
     True
     """
 
