@@ -62,14 +62,7 @@ class Demonstration:
 def demonstrate(
     seed: int = 0, rows_per_person: int = 180, progress: bool | None = None
 ) -> Demonstration:
-    """Compare the four models on 21 simulated people, and find who decides alike.
-
-    Examples
-    --------
-    >>> shown = demonstrate(rows_per_person=20)  # doctest: +SKIP
-    >>> shown.results[0].model  # doctest: +SKIP
-    'Clustered naive Bayes'
-    """
+    """Compare the four models on 21 simulated people, and find who decides alike."""
     data, truth = meeting_requests(seed=seed, rows_per_person=rows_per_person)
     posterior = exact(ClusteredNaiveBayes(), data, progress=progress)
     others = [

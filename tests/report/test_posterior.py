@@ -1,0 +1,104 @@
+"""``bl.sample`` and its posterior, against the exact one and through a file."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import bayes_lcs as bl
+from bayes_lcs.report.datatree import diagnose
+
+
+@pytest.fixture(scope="module")
+def data() -> bl.GroupedTable:
+    return bl.meeting_requests(seed=0, rows_per_person=40)[0].select_groups(list(range(8)))
+
+
+@pytest.fixture(scope="module")
+def posterior(data: bl.GroupedTable) -> bl.Posterior:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bl.SamplingWarning)
+        return bl.sample(bl.ClusteredNaiveBayes(), data, draws=600, chains=4, seed=1)
+
+
+def test_the_tree_follows_the_schema(posterior, data):
+    tree = posterior.datatree
+    assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "constant_data"}
+    z = tree["posterior"]["z"]
+    assert z.dims == ("chain", "draw", "group")
+    assert z.dtype == np.uint16
+    assert z["group"].values.tolist() == list(data.group_names)
+    assert all(isinstance(value, str) for value in tree.attrs.values())
+    assert json.loads(tree.attrs["versions"])["bayes_lcs"] == bl.__version__
+    assert tree.attrs["data_sha256"] == data.content_hash()
+
+
+def test_agrees_with_the_exact_posterior(posterior, data):
+    exact = bl.exact(bl.ClusteredNaiveBayes(), data)
+    # 2400 draws, nearly independent: 0.05 is five standard errors of a probability.
+    np.testing.assert_allclose(posterior.coclustering(), exact.coclustering(), atol=0.05)
+    np.testing.assert_allclose(posterior.num_clusters(), exact.num_clusters(), atol=0.05)
+    rows = data.take(range(0, data.num_rows, 29)).to_frame().drop(columns=data.label_name)
+    rows.loc[rows.index[:3], data.group_name] = "never seen"
+    np.testing.assert_allclose(posterior.predict_proba(rows), exact.predict_proba(rows), atol=0.02)
+
+
+def test_survives_a_file(posterior, data, tmp_path):
+    path = posterior.save(tmp_path / "fit.nc")
+    loaded = bl.load(path)
+    assert loaded.model == posterior.model
+    assert loaded.data == data
+    np.testing.assert_array_equal(loaded.partitions(), posterior.partitions())
+    rows = data.take([0, 50])
+    np.testing.assert_array_equal(loaded.predict_proba(rows), posterior.predict_proba(rows))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fit.nc", "fit.nc.sha256"]
+
+
+def test_a_damaged_file_is_refused(posterior, tmp_path):
+    path = posterior.save(tmp_path / "fit.nc")
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"fit\.nc.*checksum"):
+        bl.load(path)
+
+
+def test_decisions_name_labels(posterior, data):
+    chosen = posterior.decide(data.take([0, 1]), loss=[[0, 1], [1e9, 0]])
+    assert chosen.tolist() == [data.label_values[1]] * 2
+
+
+def test_learned_quantities_and_missing_labels_are_kept(data):
+    model = bl.ClusteredNaiveBayes(concentration=bl.Gamma(1, 1), feature_prior=bl.Gamma(2, 3))
+    masked = data.mask_labels([0, 5, 9])
+    with pytest.warns(bl.SamplingWarning):
+        post = bl.sample(model, masked, draws=20, chains=2, warmup=10, seed=0)
+    tree = post.datatree["posterior"]
+    assert tree["latent_label"].shape == (2, 20, 3)
+    assert tree["concentration"].shape == tree["beta"].shape == (2, 20)
+    probability = post.predict_proba()
+    assert probability.shape == (3, 2)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    np.testing.assert_allclose(post.predict_proba(data.take([3])).sum(axis=1), 1.0)
+
+
+def test_no_missing_labels_means_nothing_to_predict_without_rows(posterior):
+    with pytest.raises(ValueError, match="give rows"):
+        posterior.predict_proba()
+
+
+def test_a_constant_never_passes_as_converged(posterior):
+    tree = posterior.datatree.copy(deep=True)
+    tree["sample_stats"]["log_joint"].values[:] = 1.0
+    assert np.isnan(diagnose(tree)["log_joint"]["rhat"])
+    tree["sample_stats"]["log_joint"].values[0] = 2.0
+    assert diagnose(tree)["log_joint"]["rhat"] == np.inf
+
+
+@pytest.mark.parametrize("option", ["draws", "chains", "thin"])
+def test_bad_options(data, option):
+    with pytest.raises(ValueError, match=f"{option} must be at least 1"):
+        bl.sample(bl.ClusteredNaiveBayes(), data, **{option: 0})
