@@ -5,9 +5,9 @@ in logs relative to those maxima, which no range of scores can break. All need 3
 fast ranked Moebius transform is not used: it subtracts, and block weights span hundreds of orders
 of magnitude.
 
-*Sums of products* are matrix products. The index is split into high bits and the 7 lowest. For a
+*Sums of products* are matrix products. The index is split into high bits and the 8 lowest. For a
 fixed high part ``A`` of ``T`` the high parts of ``S - T`` run over the subsets of the complement
-of ``A``, and their low parts meet in one 128 x 128 matrix built from ``f(A, .)``.
+of ``A``, and their low parts meet in one 256 x 256 matrix built from ``f(A, .)``.
 
 *The other two* halve on the leading bit, ``h_0 = f_0 * g_0`` and ``h_1 = f_0 * g_1 + f_1 * g_0``,
 by copying, so that the last three bits meet in 27 operations on long contiguous vectors.
@@ -36,7 +36,7 @@ __all__ = ["convolve", "convolve_max", "convolve_relative"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-LOW_BITS = 7
+LOW_BITS = 8
 CHUNK_BITS = 12
 LEAF_BITS = 3
 THREAD_BITS = 3
@@ -93,6 +93,12 @@ def _difference_index(low: int) -> IntArray:
     return np.where((r & s) == r, s ^ r, low)
 
 
+@lru_cache(maxsize=16)
+def _disjoint_parts(high: int) -> list[IntArray]:
+    """For each high part, all high parts that share no bit with it."""
+    return [subsets_of((high - 1) ^ part) for part in range(high)]
+
+
 def _accumulate_products(f: FloatArray, g: FloatArray, into: FloatArray, _target: slice) -> None:
     low = min(1 << LOW_BITS, f.size)
     high = f.size // low
@@ -103,8 +109,7 @@ def _accumulate_products(f: FloatArray, g: FloatArray, into: FloatArray, _target
     rest = np.ascontiguousarray(g.reshape(-1, high, low).swapaxes(0, 1))
     out = np.zeros_like(rest)
     matrix = np.empty((low, low))
-    for part in range(high):
-        others = subsets_of((high - 1) ^ part)
+    for part, others in enumerate(_disjoint_parts(high)):
         np.take(padded[part], index, out=matrix, mode="clip")
         rows = rest[others]
         out[part | others] += (rows.reshape(-1, low) @ matrix).reshape(rows.shape)
