@@ -82,6 +82,6 @@ def coclustering_matrix(partitions: ArrayLike) -> NDArray[np.float64]:
     """Share of the partitions ``(draws, U)`` in which each pair of groups is together."""
     z = np.atleast_2d(np.asarray(partitions))
     together = np.zeros((z.shape[1], z.shape[1]))
-    for draw in z:
-        together += draw[:, None] == draw[None, :]
+    for draw, times in zip(*np.unique(z, axis=0, return_counts=True), strict=True):
+        together += times * (draw[:, None] == draw[None, :])
     return together / len(z)

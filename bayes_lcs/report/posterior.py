@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.naive_bayes import normalise_log
+from bayes_lcs.core.partitions import coclustering_matrix
 from bayes_lcs.evaluation.decisions import decide
 from bayes_lcs.evaluation.partition_estimates import PartitionEstimate, estimate_partition
 from bayes_lcs.models.clustered import ClusteredNaiveBayes
@@ -91,11 +92,7 @@ class Posterior:
         z = self.partitions()
         num_draws, num_groups = z.shape
         if num_groups <= MOST_DENSE_GROUPS:
-            unique, times = np.unique(z, axis=0, return_counts=True)
-            together = np.zeros((num_groups, num_groups))
-            for partition, weight in zip(unique, times, strict=True):
-                together += weight * (partition[:, None] == partition[None, :])
-            return together / num_draws
+            return coclustering_matrix(z)
         import scipy.sparse
 
         columns = z + np.arange(num_draws)[:, None] * (int(z.max()) + 1)
