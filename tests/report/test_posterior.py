@@ -102,3 +102,34 @@ def test_a_constant_never_passes_as_converged(posterior):
 def test_bad_options(data, option):
     with pytest.raises(ValueError, match=f"{option} must be at least 1"):
         bl.sample(bl.ClusteredNaiveBayes(), data, **{option: 0})
+
+
+def test_many_groups_get_a_sparse_matrix(posterior, monkeypatch):
+    dense = posterior.coclustering()
+    monkeypatch.setattr("bayes_lcs.report.posterior.MOST_DENSE_GROUPS", 3)
+    sparse = posterior.coclustering()
+    assert sparse.format == "csr"
+    np.testing.assert_allclose(sparse.toarray(), dense, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lcs.SamplingWarning")
+def test_ctrl_c_keeps_the_draws_made_so_far(data, monkeypatch):
+    from bayes_lcs.inference import chains
+
+    whole = bl.sample(bl.ClusteredNaiveBayes(), data, draws=300, chains=4, warmup=5, seed=1)
+    run = chains._run_chunk
+
+    def interrupted(design, data, keys, state, start, *numbers):
+        if start > 5:
+            raise KeyboardInterrupt
+        return run(design, data, keys, state, start, *numbers)
+
+    monkeypatch.setattr(chains, "_run_chunk", interrupted)
+    part = bl.sample(bl.ClusteredNaiveBayes(), data, draws=300, chains=4, warmup=5, seed=1)
+    assert part.interrupted
+    assert not whole.interrupted
+    kept = part.datatree["posterior"].sizes["draw"]
+    assert 0 < kept < 300
+    np.testing.assert_array_equal(
+        part.datatree["posterior"]["z"], whole.datatree["posterior"]["z"][:, :kept]
+    )
