@@ -38,13 +38,16 @@ __all__ = ["exact", "exact_memory", "exact_seconds", "require_labels"]
 BYTES_PER_SUBSET = 72
 """Measured peak of tables and scratch arrays for each of the ``2**U`` subsets."""
 
+SCRATCH_BYTES = 32 << 20
+"""Counts and buffers that do not grow with the number of groups, for some hundred cells."""
+
 SECONDS_PER_TERM = 1e-9
 """Order of magnitude of one of the ``3**U / 2`` products on one core."""
 
 
 def exact_memory(num_groups: int) -> int:
     """Bytes that the recursion over the subsets of ``num_groups`` groups needs."""
-    return BYTES_PER_SUBSET << num_groups
+    return SCRATCH_BYTES + (BYTES_PER_SUBSET << num_groups)
 
 
 def exact_seconds(num_groups: int) -> float:

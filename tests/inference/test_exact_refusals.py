@@ -67,7 +67,7 @@ def test_a_system_that_does_not_tell_its_memory(monkeypatch):
 
 
 def test_cost_doubles_and_triples():
-    assert exact_memory(21) == 2 * exact_memory(20)
+    assert exact_memory(22) - exact_memory(21) == 2 * (exact_memory(21) - exact_memory(20))
     assert exact_seconds(21) == pytest.approx(3 * exact_seconds(20))
 
 
