@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["exact", "exact_memory", "exact_seconds", "require_labels"]
 
 BYTES_PER_SUBSET = 72
-"""Measured peak of tables and scratch arrays for each of the ``2**U`` subsets."""
+"""For tables and scratch arrays of each of the ``2**U`` subsets; measured peaks are 51 to 63."""
 
 SCRATCH_BYTES = 32 << 20
 """Counts and buffers that do not grow with the number of groups, for some hundred cells."""
@@ -61,8 +61,8 @@ def exact(
     """The exact posterior of a model, without sampling.
 
     No-sharing and complete-sharing have closed forms at any size. Clustered naive Bayes sums over
-    every partition of the groups by a recursion over subsets: about a second at 16 groups, ten at
-    21, minutes at 24, and three times more for each further group.
+    every partition of the groups by a recursion over subsets: 0.2 seconds at 16 groups, 5 at 21,
+    70 at 24 on two cores, and up to three times more for each further group.
 
     Parameters
     ----------

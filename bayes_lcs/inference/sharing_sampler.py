@@ -21,7 +21,7 @@ from bayes_lcs.core.dirichlet_jax import (
     log_rising,
 )
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.core.protocols import KnownPartitionModel
+from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.inference import (
     concentration as concentration_update,
 )
@@ -165,6 +165,12 @@ class Problem(NamedTuple):
 
 def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> Problem:
     """Lay out a model and a table for sampling."""
+    if not isinstance(model, KnownPartitionModel | PartitionModel):
+        raise TypeError(
+            f"{getattr(model, 'name', type(model).__name__)} cannot be sampled by this sampler, "
+            "which is for NoSharing, CompleteSharing and ClusteredNaiveBayes; for the evidence of "
+            "the prototype model use bl.evidence"
+        )
     schema = data.schema
     counts = data.counts()
     latent = (data.labels < 0) & (data.groups >= 0)

@@ -133,3 +133,8 @@ def test_ctrl_c_keeps_the_draws_made_so_far(data, monkeypatch):
     np.testing.assert_array_equal(
         part.datatree["posterior"]["z"], whole.datatree["posterior"]["z"][:, :kept]
     )
+
+
+def test_a_model_that_the_sampler_does_not_know_is_refused(data):
+    with pytest.raises(TypeError, match=r"Prototype cannot be sampled.*bl\.evidence"):
+        bl.sample(bl.Prototype(), data)
