@@ -5,7 +5,12 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-__all__ = ["log_dirichlet_multinomial", "log_gamma_density", "log_rising"]
+__all__ = [
+    "log_dirichlet_multinomial",
+    "log_dirichlet_normaliser",
+    "log_gamma_density",
+    "log_rising",
+]
 
 
 def log_rising(start: jax.Array | float, count: jax.Array | float) -> jax.Array:
@@ -25,3 +30,10 @@ def log_gamma_density(x: jax.Array, shape: float, rate: float) -> jax.Array:
     """Log density of a Gamma distribution with the given shape and rate."""
     constant = shape * jnp.log(rate) - jax.lax.lgamma(jnp.asarray(shape, dtype=float))
     return constant + (shape - 1.0) * jnp.log(x) - rate * x
+
+
+def log_dirichlet_normaliser(prior: jax.Array, where: jax.Array) -> jax.Array:
+    """``-log B(prior)`` over the last axis, of the entries in ``where`` only."""
+    each = jnp.where(where, jax.lax.lgamma(jnp.where(where, prior, 1.0)), 0.0)
+    total = jnp.where(where, prior, 0.0).sum(axis=-1)
+    return jax.lax.lgamma(total) - each.sum(axis=-1)

@@ -14,7 +14,13 @@ from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.schema import Schema
 
-__all__ = ["KnownPartitionModel", "NaiveBayesModel", "PartitionModel", "Statistics"]
+__all__ = [
+    "KnownPartitionModel",
+    "NaiveBayesModel",
+    "PartitionModel",
+    "PrototypeModel",
+    "Statistics",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -67,6 +73,18 @@ class PartitionModel(NaiveBayesModel, Protocol):
 
     def log_label_marginal(self, counts: GroupCounts) -> float:
         """``log P(Y)``, which does not depend on the partition."""
+
+
+@runtime_checkable
+class PrototypeModel(NaiveBayesModel, Protocol):
+    """A model whose groups are noisy copies of a prototype of unknown strength."""
+
+    @property
+    def strength_prior(self) -> Gamma:
+        """Prior of every strength."""
+
+    def log_label_marginal(self, counts: GroupCounts) -> float:
+        """``log P(Y)``, which depends on neither prototype nor strength."""
 
 
 class Statistics(Protocol):

@@ -9,8 +9,9 @@ draw: a chunk that ran out of slots is thrown away and repeated with more.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Hashable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -18,24 +19,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.progress import progress_bar
-from bayes_lcs.inference import partition_gibbs
-from bayes_lcs.inference.sharing_sampler import (
-    Design,
-    Problem,
-    ProblemData,
-    SweepInfo,
-    SweepState,
-    build_kernel,
-    canonical,
-    init,
-)
 
-__all__ = ["ChainDraws", "run_chains", "starting_partitions"]
+__all__ = ["AVERAGED", "ChainDraws", "ChainProblem", "run_chains"]
 
 CHUNK_SECONDS = 0.5
 BUFFER = 128
-SPARE_SLOTS = 8
-MOST_SINGLETONS = 256
+
+AVERAGED = "label_probabilities"
+"""The part of the information on a sweep of which only the mean is kept: it can be large."""
+
+
+class SweepDesign(Hashable, Protocol):
+    """Everything that decides which program is compiled."""
+
+    def kernel(self, data: Any) -> Callable[[jax.Array, Any], tuple[Any, Any]]:
+        """The sweep over these data, as ``kernel(rng_key, state) -> (state, info)``."""
+
+
+class ChainProblem(Protocol):
+    """What is to be sampled, and how its state makes room; ``info`` is a NamedTuple."""
+
+    @property
+    def design(self) -> SweepDesign:
+        """What decides the program."""
+
+    @property
+    def data(self) -> Any:
+        """The arrays that it reads, a pytree."""
+
+    def start(self, keys: jax.Array, rng: np.random.Generator) -> Any:
+        """The first states of as many chains as there are keys, far apart."""
+
+    def overflowed(self, state: Any) -> bool:
+        """Whether a chain ran out of room, which voids the sweeps that led here."""
+
+    def enlarged(self, state: Any) -> Any:
+        """The state with more room."""
+
+    def trimmed(self, state: Any) -> Any:
+        """The state with less room where most of it is empty, else the state itself."""
+
+    def status(self, info: Any) -> str:
+        """The last draw of all chains in a few words."""
 
 
 class ChainDraws(NamedTuple):
@@ -44,111 +69,62 @@ class ChainDraws(NamedTuple):
     Attributes
     ----------
     info
-        Arrays ``(chains, draws, ...)`` of what each kept sweep reported.
+        Arrays ``(chains, draws, ...)`` of what each kept sweep reported, by name.
+    averages
+        Mean over all sweeps after warm-up of the label probabilities, ``(chains, M, L)``.
     interrupted
         Whether Ctrl-C ended the run before all draws were made.
     sweeps_per_second
         Rate after compilation, all chains together.
     """
 
-    info: SweepInfo
+    info: dict[str, NDArray]
+    averages: NDArray
     interrupted: bool
     sweeps_per_second: float
 
 
-def starting_partitions(num_groups: int, chains: int, rng: np.random.Generator) -> NDArray:
-    """Starts far apart, ``(chains, U)``: one block, singletons, random, random, ...
-
-    Singletons only up to 256 groups; beyond, groups are dealt to 64 blocks, since every update
-    costs time in proportion to the number of blocks.
-    """
-    starts = np.zeros((chains, num_groups), dtype=np.int64)
-    for chain in range(1, chains):
-        if chain == 1 and num_groups <= MOST_SINGLETONS:
-            starts[chain] = np.arange(num_groups)
-        else:
-            most = 64 if chain == 1 else int(rng.integers(2, max(min(num_groups, 64), 2) + 1))
-            starts[chain] = rng.integers(0, most, num_groups)
-    return starts
-
-
-def _slots_for(used: int, num_groups: int) -> int:
-    """Number of slots for ``used`` blocks: some to spare, in steps so that few are compiled."""
-    wanted = used + SPARE_SLOTS
-    step = 8 if wanted <= 64 else 32 if wanted <= 256 else 128
-    return min(-(-wanted // step) * step, num_groups + 1)
-
-
 @partial(jax.jit, static_argnames="design")
 def _run_chunk(
-    design: Design,
-    data: ProblemData,
+    design: SweepDesign,
+    data: Any,
     keys: jax.Array,
-    state: SweepState,
+    state: Any,
     start: jax.Array,
     num_sweeps: jax.Array,
     thin: jax.Array,
-) -> tuple[SweepState, SweepInfo]:
+) -> tuple[Any, Any]:
     """``num_sweeps`` sweeps of all chains from number ``start``, keeping every ``thin``-th.
 
     The data are arguments, not constants of the program: tables of one shape share it.
     """
-    kernel = build_kernel(design, data)
+    kernel = design.kernel(data)
 
-    def chunk(key: jax.Array, state: SweepState) -> tuple[SweepState, SweepInfo]:
+    def chunk(key: jax.Array, state: Any) -> tuple[Any, Any]:
         shapes = jax.eval_shape(kernel, key, state)[1]
         buffer = jax.tree.map(lambda leaf: jnp.zeros((BUFFER, *leaf.shape), leaf.dtype), shapes)
+        total = jnp.zeros_like(getattr(shapes, AVERAGED))
+        buffer = buffer._replace(**{AVERAGED: total})
 
-        def body(i: jax.Array, carry: tuple[SweepState, SweepInfo]) -> tuple[SweepState, SweepInfo]:
+        def body(i: jax.Array, carry: tuple[Any, Any]) -> tuple[Any, Any]:
             state, buffer = carry
             state, info = kernel(jax.random.fold_in(key, start + i), state)
-            buffer = jax.tree.map(lambda all_, one: all_.at[i // thin].set(one), buffer, info)
-            return state, buffer
+            total = getattr(buffer, AVERAGED) + getattr(info, AVERAGED)
+            nothing = {AVERAGED: None}
+            rest = jax.tree.map(
+                lambda all_, one: all_.at[i // thin].set(one),
+                buffer._replace(**nothing),
+                info._replace(**nothing),
+            )
+            return state, rest._replace(**{AVERAGED: total})
 
         return jax.lax.fori_loop(0, num_sweeps, body, (state, buffer))
 
     return jax.vmap(chunk)(keys, state)
 
 
-@partial(jax.jit, static_argnames=("design", "num_slots"))
-def _begin(
-    design: Design,
-    data: ProblemData,
-    starts: jax.Array,
-    keys: jax.Array,
-    concentration: jax.Array,
-    num_slots: int,
-) -> SweepState:
-    """The first states of all chains."""
-
-    def begin(start: jax.Array, key: jax.Array) -> SweepState:
-        return init(design, data, start, concentration, num_slots, key)
-
-    return jax.vmap(begin)(starts, keys)
-
-
-def _resized(state: SweepState, num_slots: int) -> SweepState:
-    """All chains with ``num_slots`` slots; only empty ones are cut."""
-    partition = state.partition
-    now = partition.sizes.shape[-1]
-    if num_slots > now:
-        partition = partition_gibbs.resize(partition, num_slots)
-    elif num_slots < now:
-        partition = jax.vmap(canonical)(partition)
-        partition = partition._replace(
-            sizes=partition.sizes[:, :num_slots],
-            blocks=partition.blocks[:, :num_slots],
-            log_marginals=partition.log_marginals[:, :num_slots],
-        )
-    return state._replace(partition=partition)
-
-
-def _num_used(state: SweepState) -> int:
-    return int((state.partition.sizes > 0).sum(axis=-1).max())
-
-
 def run_chains(
-    problem: Problem,
+    problem: ChainProblem,
     *,
     draws: int,
     warmup: int,
@@ -158,33 +134,25 @@ def run_chains(
     progress: bool | None = None,
 ) -> ChainDraws:
     """Run ``chains`` chains and keep ``draws`` draws of each after ``warmup`` sweeps."""
-    rng = np.random.default_rng(seed)
-    design = problem.design
-    if problem.partition is None:
-        starts = starting_partitions(design.num_groups, chains, rng)
-    else:
-        starts = np.tile(problem.partition, (chains, 1))
-    slots = _slots_for(int(starts.max()) + 1, design.num_groups)
     with jax.enable_x64(True):
         root = jax.random.key(seed)
         keys = jax.random.split(jax.random.fold_in(root, 0), chains)
         start_keys = jax.random.split(jax.random.fold_in(root, 1), chains)
-        concentration = jnp.asarray(problem.concentration)
-        state = _begin(design, problem.data, jnp.asarray(starts), start_keys, concentration, slots)
+        state = problem.start(start_keys, np.random.default_rng(seed))
         return _drive(problem, keys, state, draws, warmup, thin, progress)
 
 
 def _drive(
-    problem: Problem,
+    problem: ChainProblem,
     keys: jax.Array,
-    state: SweepState,
+    state: Any,
     draws: int,
     warmup: int,
     thin: int,
     progress: bool | None,
 ) -> ChainDraws:
-    design = problem.design
-    kept: list[SweepInfo] = []
+    chains = len(keys)
+    kept: list[Any] = []
     done, total = 0, warmup + draws * thin
     seconds_per_sweep, timed, timed_sweeps = CHUNK_SECONDS, 0.0, 0
     interrupted, fresh = False, True
@@ -198,38 +166,42 @@ def _drive(
                 size = most if in_warmup and size >= most else max(size // spacing, 1) * spacing
                 began = time.perf_counter()
                 numbers = (jnp.asarray(number) for number in (done, size, spacing))
-                after, info = _run_chunk(design, problem.data, keys, state, *numbers)
-                overflow = bool(after.partition.overflow.any())
+                after, info = _run_chunk(problem.design, problem.data, keys, state, *numbers)
+                overflowed = problem.overflowed(after)
                 elapsed = time.perf_counter() - began
-                if overflow:
-                    now = state.partition.sizes.shape[-1]
-                    state = _resized(state, _slots_for(now + now // 2, design.num_groups))
-                    fresh = True
+                if overflowed:
+                    state, fresh = problem.enlarged(state), True
                     continue
                 if not fresh:
                     seconds_per_sweep = elapsed / size
                     timed, timed_sweeps = timed + elapsed, timed_sweeps + size
-                fresh = False
-                state, done = after, done + size
+                state, done = problem.trimmed(after), done + size
+                fresh = state is not after
+                info = _rows(info, size // spacing)
                 if not in_warmup:
-                    rows = size // spacing
-                    kept.append(jax.tree.map(lambda leaf, n=rows: np.asarray(leaf[:, :n]), info))
-                wanted = _slots_for(_num_used(state), design.num_groups)
-                if not design.knows_partition and wanted <= state.partition.sizes.shape[-1] // 2:
-                    state, fresh = _resized(state, wanted), True
-                tick(size, _status(info, size // spacing - 1))
+                    kept.append(info)
+                rate = chains * timed_sweeps / timed if timed else float("nan")
+                speed = f", {rate:,.0f} sweeps/s" if timed else ""
+                tick(size, problem.status(info) + speed)
         except KeyboardInterrupt:
             if not kept:
                 raise
             interrupted = True
-    info = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), *kept)
-    chains = len(keys)
+    info = {
+        name: np.concatenate([getattr(part, name) for part in kept], axis=1)
+        for name in kept[0]._fields
+        if name != AVERAGED
+    }
+    sweeps = info["log_joint"].shape[1] * thin
+    averages = np.sum([getattr(part, AVERAGED) for part in kept], axis=0) / sweeps
     rate = chains * timed_sweeps / timed if timed else float("nan")
-    return ChainDraws(info, interrupted, rate)
+    return ChainDraws(info, averages, interrupted, rate)
 
 
-def _status(info: SweepInfo, last: int) -> str:
-    clusters = np.asarray(info.num_clusters[:, last])
-    return (
-        f"clusters {clusters.min()}-{clusters.max()}, log joint {info.log_joint[:, last].max():.1f}"
-    )
+def _rows(info: Any, rows: int) -> Any:
+    """The part of a chunk's buffer that was filled, in NumPy."""
+    arrays = {
+        name: np.asarray(leaf if name == AVERAGED else leaf[:, :rows])
+        for name, leaf in info._asdict().items()
+    }
+    return info._replace(**arrays)

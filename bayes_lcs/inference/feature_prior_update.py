@@ -1,8 +1,7 @@
 """Learned feature prior: Metropolis updates of one symmetric ``beta``.
 
 Invariant distribution: ``p(beta | blocks)`` proportional to ``Gamma(beta; shape, rate)`` times the
-marginals ``m(T | beta)`` of all blocks. Random walks on ``log beta`` at three widths, one after
-the other, so that neither a broad nor a sharp posterior needs tuning.
+marginals ``m(T | beta)`` of all blocks.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ import numpy as np
 from bayes_lcs.core.dirichlet_jax import log_rising
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.inference.block_layout import BlockLayout
+from bayes_lcs.inference.random_walk import walk_log
 
 __all__ = ["FeaturePriorInfo", "FeaturePriorState", "build_kernel", "init", "symmetric_layout"]
-
-WIDTHS = (1.0, 0.2, 0.04)
 
 
 class FeaturePriorState(NamedTuple):
@@ -72,17 +70,7 @@ def build_kernel(prior: Gamma, layout: BlockLayout) -> Kernel:
     def kernel(
         rng_key: jax.Array, state: FeaturePriorState, blocks: jax.Array
     ) -> tuple[FeaturePriorState, FeaturePriorInfo]:
-        current = jnp.log(state.beta)
-        value = log_target(current, blocks)
-        accepted = jnp.zeros((), current.dtype)
-        for width, key in zip(WIDTHS, jax.random.split(rng_key, len(WIDTHS)), strict=True):
-            key_move, key_accept = jax.random.split(key)
-            proposal = current + width * jax.random.normal(key_move, dtype=current.dtype)
-            proposed = log_target(proposal, blocks)
-            accept = jnp.log(jax.random.uniform(key_accept, dtype=current.dtype)) < proposed - value
-            current = jnp.where(accept, proposal, current)
-            value = jnp.where(accept, proposed, value)
-            accepted += accept
-        return FeaturePriorState(jnp.exp(current)), FeaturePriorInfo(accepted / len(WIDTHS))
+        beta, acceptance = walk_log(rng_key, state.beta, lambda b: log_target(b, blocks))
+        return FeaturePriorState(beta), FeaturePriorInfo(acceptance)
 
     return kernel

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,6 @@ from bayes_lcs.core.dirichlet_jax import (
     log_rising,
 )
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.inference import (
     concentration as concentration_update,
 )
@@ -31,29 +30,18 @@ from bayes_lcs.inference import (
     partition_gibbs,
     split_merge,
 )
-from bayes_lcs.inference.block_layout import (
-    BlockLayout,
-    block_layout,
-    group_vectors,
-    log_marginal,
-    row_dimensions,
-)
+from bayes_lcs.inference.block_layout import BlockLayout, log_marginal
 from bayes_lcs.inference.label_gibbs import LabelState, LatentRows
 from bayes_lcs.inference.partition_gibbs import PartitionState
 
-if TYPE_CHECKING:
-    from bayes_lcs.data.table import GroupedTable
-
 __all__ = [
     "Design",
-    "Problem",
     "ProblemData",
     "SweepInfo",
     "SweepState",
     "build_kernel",
     "canonical",
     "init",
-    "pose",
 ]
 
 
@@ -102,6 +90,9 @@ class SweepInfo(NamedTuple):
     split_merge_accepted: jax.Array
 
 
+Kernel = Callable[[jax.Array, SweepState], tuple[SweepState, SweepInfo]]
+
+
 @dataclass(frozen=True)
 class Design:
     """What is unknown, and shapes: everything that decides which program is compiled.
@@ -129,6 +120,10 @@ class Design:
     max_count: int
     num_split_merge: int
 
+    def kernel(self, data: ProblemData) -> Kernel:
+        """The sweep over these data."""
+        return build_kernel(self, data)
+
 
 class ProblemData(NamedTuple):
     """The arrays that the sweeps read and never change.
@@ -152,72 +147,6 @@ class ProblemData(NamedTuple):
     label_counts: jax.Array
     label_prior: jax.Array
     rows: LatentRows | None
-
-
-class Problem(NamedTuple):
-    """A model and a table, laid out for the kernels; the partition where the model knows it."""
-
-    design: Design
-    data: ProblemData
-    concentration: float
-    partition: np.ndarray | None
-
-
-def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> Problem:
-    """Lay out a model and a table for sampling."""
-    if not isinstance(model, KnownPartitionModel | PartitionModel):
-        raise TypeError(
-            f"{getattr(model, 'name', type(model).__name__)} cannot be sampled by this sampler, "
-            "which is for NoSharing, CompleteSharing and ClusteredNaiveBayes; for the evidence of "
-            "the prototype model use bl.evidence"
-        )
-    schema = data.schema
-    counts = data.counts()
-    latent = (data.labels < 0) & (data.groups >= 0)
-    max_count = int(counts.labels.sum() + latent.sum())
-    learned = model.feature_prior if isinstance(model.feature_prior, Gamma) else None
-    prior = (
-        np.full((schema.num_labels, schema.num_cells), learned.mean)
-        if learned
-        else model.feature_parameters(schema)
-    )
-    layout = block_layout(schema, prior, max_count)
-    partition = None
-    if isinstance(model, KnownPartitionModel):
-        partition = model.partition(counts.num_groups)
-    label_counts = counts.labels
-    owner = data.groups[latent]
-    if model.shares_labels:
-        label_counts = np.zeros_like(counts.labels)
-        label_counts[0] = counts.labels.sum(axis=0)
-        owner = np.zeros_like(owner)
-    rows = None
-    if latent.any():
-        rows = LatentRows(
-            jnp.asarray(data.groups[latent]),
-            jnp.asarray(owner),
-            jnp.asarray(row_dimensions(schema, data.features[latent])),
-        )
-    spec = getattr(model, "concentration", 1.0)
-    design = Design(
-        num_groups=counts.num_groups,
-        num_labels=schema.num_labels,
-        knows_partition=partition is not None,
-        concentration=spec if isinstance(spec, Gamma) else None,
-        feature_prior=learned,
-        scales=tuple(np.unique(np.asarray(layout.scale)).tolist()),
-        max_count=max_count,
-        num_split_merge=num_split_merge,
-    )
-    arrays = ProblemData(
-        layout,
-        jnp.asarray(group_vectors(counts)),
-        jnp.asarray(label_counts, dtype=jnp.int32),
-        jnp.asarray(model.label_parameters(schema)),
-        rows,
-    )
-    start = spec.mean if isinstance(spec, Gamma) else spec
-    return Problem(design, arrays, float(start), partition)
 
 
 def init(
@@ -256,9 +185,7 @@ def canonical(state: PartitionState) -> PartitionState:
     )
 
 
-def build_kernel(
-    design: Design, data: ProblemData
-) -> Callable[[jax.Array, SweepState], tuple[SweepState, SweepInfo]]:
+def build_kernel(design: Design, data: ProblemData) -> Kernel:
     """The whole sweep, as ``kernel(rng_key, state)``."""
     learned = design.feature_prior
     gamma = design.concentration

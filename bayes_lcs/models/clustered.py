@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.counts import GroupCounts, merge_groups
 from bayes_lcs.core.dirichlet import log_rising
+from bayes_lcs.core.informants import Informants
 from bayes_lcs.core.naive_bayes import (
     NaiveBayesParameters,
     log_label_marginal,
@@ -293,6 +294,26 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         logs = log_row_predictive(informing, alpha, beta, features)
         result: FloatArray = np.logaddexp.reduce(log_weights[:, None, None] + logs, axis=0)
         return result
+
+    def informants(self, counts: GroupCounts, partition: ArrayLike) -> Informants:
+        """Every group reads its own labels and the features of its block.
+
+        A group never seen joins a block in proportion to its size, or stands alone.
+        """
+        z = first_occurrence(partition)
+        concentration = fixed_value(self.concentration, "concentration")
+        weights = np.append(block_sizes(z), concentration)
+        return Informants(
+            schema=counts.schema,
+            label_counts=counts.labels,
+            feature_counts=merge_groups(counts, z).features,
+            label_block=np.arange(counts.num_groups),
+            feature_block=z,
+            label_prior=self.label_parameters(counts.schema),
+            feature_prior=self.feature_parameters(counts.schema),
+            new_label_block=-1,
+            new_feature_weights=weights / weights.sum(),
+        )
 
     def posterior_mode(self, counts: GroupCounts, partition: ArrayLike) -> NaiveBayesParameters:
         """Mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)`` given ``z``, natural parameters.

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.counts import GroupCounts
+from bayes_lcs.core.informants import Informants
 from bayes_lcs.core.naive_bayes import (
     NaiveBayesParameters,
     log_label_marginal,
@@ -149,6 +150,22 @@ class CompleteSharing(NaiveBayesPrior):
         )
         num_groups = counts.num_groups if groups is None else len(np.asarray(groups))
         return np.broadcast_to(logs, (num_groups, *logs.shape[1:]))
+
+    def informants(self, counts: GroupCounts) -> Informants:
+        """Every group, seen or not, reads the counts of all."""
+        pooled = self.pooled(counts)
+        first = np.zeros(counts.num_groups, dtype=np.int64)
+        return Informants(
+            schema=counts.schema,
+            label_counts=pooled.labels,
+            feature_counts=pooled.features,
+            label_block=first,
+            feature_block=first,
+            label_prior=self.label_parameters(counts.schema),
+            feature_prior=self.feature_parameters(counts.schema),
+            new_label_block=0,
+            new_feature_weights=np.array([1.0, 0.0]),
+        )
 
     def posterior_mode(self, counts: GroupCounts) -> NaiveBayesParameters:
         """Posterior mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)``, natural parameters.

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.counts import GroupCounts
+from bayes_lcs.core.informants import Informants
 from bayes_lcs.core.naive_bayes import (
     NaiveBayesParameters,
     log_label_marginal,
@@ -147,6 +148,21 @@ class NoSharing(NaiveBayesPrior):
             counts.schema,
             counts.features,
             lambda beta: log_row_predictive(informing, alpha, beta, features),
+        )
+
+    def informants(self, counts: GroupCounts) -> Informants:
+        """Every group reads its own counts; a group never seen reads none."""
+        own = np.arange(counts.num_groups)
+        return Informants(
+            schema=counts.schema,
+            label_counts=counts.labels,
+            feature_counts=counts.features,
+            label_block=own,
+            feature_block=own,
+            label_prior=self.label_parameters(counts.schema),
+            feature_prior=self.feature_parameters(counts.schema),
+            new_label_block=-1,
+            new_feature_weights=np.append(np.zeros(len(own)), 1.0),
         )
 
     def posterior_mode(self, counts: GroupCounts) -> NaiveBayesParameters:

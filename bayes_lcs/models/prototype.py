@@ -35,6 +35,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.dirichlet import log_dirichlet_density, log_dirichlet_multinomial
+from bayes_lcs.core.informants import Informants
 from bayes_lcs.core.naive_bayes import (
     NaiveBayesParameters,
     log_feature_marginal,
@@ -258,6 +259,23 @@ class Prototype(NaiveBayesPrior):
         alpha = self.label_parameters(counts.schema)
         informing = counts if groups is None else counts.take(groups)
         return log_row_predictive(informing, alpha, scatter, features)
+
+    def informants(
+        self, counts: GroupCounts, prototype: ArrayLike, strength: ArrayLike
+    ) -> Informants:
+        """Every group reads its own counts under the prior that the prototype is to it."""
+        own = np.arange(counts.num_groups)
+        return Informants(
+            schema=counts.schema,
+            label_counts=counts.labels,
+            feature_counts=counts.features,
+            label_block=own,
+            feature_block=own,
+            label_prior=self.label_parameters(counts.schema),
+            feature_prior=self.scatter_parameters(counts.schema, prototype, strength),
+            new_label_block=-1,
+            new_feature_weights=np.append(np.zeros(len(own)), 1.0),
+        )
 
     def posterior_mode(
         self, counts: GroupCounts, prototype: ArrayLike, strength: ArrayLike

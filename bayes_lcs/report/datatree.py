@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs._version import __version__
-from bayes_lcs.core.priors import Gamma
 from bayes_lcs.inference.exact_posterior import ExactPosterior
 from bayes_lcs.report.serialise import model_to_json, table_to_json
 
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayes_lcs.data.table import GroupedTable
-    from bayes_lcs.inference.chains import ChainDraws
+    from bayes_lcs.inference.draws import PosteriorDraws
 
-__all__ = ["chains_datatree", "diagnose", "exact_datatree"]
+__all__ = ["diagnose", "draws_datatree", "exact_datatree"]
 
 _LIBRARIES = ("jax", "numpyro", "numpy", "scipy", "arviz-base")
 INVARIANTS = ("num_clusters", "largest", "entropy", "log_joint")
@@ -67,9 +66,16 @@ def _tree(
             "other_group": list(data.group_names),
             "feature": list(data.feature_names),
             "label_value": list(data.label_values),
+            "cell": [
+                f"{name}={value}"
+                for name, values in zip(data.feature_names, data.values, strict=True)
+                for value in values
+            ],
         },
         dims={
             "z": ["group"],
+            "prototype": ["label_value", "cell"],
+            "strength": ["label_value", "feature"],
             "latent_label": ["latent_row"],
             "latent_probability": ["latent_row", "label_value"],
             "label": ["row"],
@@ -114,28 +120,14 @@ def exact_datatree(posterior: ExactPosterior, draws: int = 1000, seed: int = 0) 
     )
 
 
-def chains_datatree(model: Any, data: GroupedTable, chains: ChainDraws, seed: int) -> xr.DataTree:
-    """The draws of a collapsed sampler as an ArviZ tree.
-
-    Hyper-parameters appear only where they were learned; ``latent_probability`` is the mean of
-    the conditional probabilities from which the missing labels were drawn.
-    """
-    arrays: dict[str, Any] = {n: np.asarray(v) for n, v in chains.info._asdict().items()}
-    info = chains.info._replace(**arrays)
-    posterior: dict[str, Any] = {"z": info.z.astype(np.uint16)}
+def draws_datatree(draws: PosteriorDraws, seed: int) -> xr.DataTree:
+    """The draws of a collapsed sampler as an ArviZ tree."""
     constant: dict[str, Any] = {}
-    if isinstance(getattr(model, "concentration", None), Gamma):
-        posterior["concentration"] = info.concentration
-    if isinstance(model.feature_prior, Gamma):
-        posterior["beta"] = info.beta
-    if info.labels.shape[-1]:
-        posterior["latent_label"] = info.labels.astype(np.uint16)
-        constant["latent_probability"] = info.label_probabilities.mean(axis=(0, 1))
-    names = (*INVARIANTS, "moved", "split_merge_accepted")
-    stats: dict[str, Any] = {name: getattr(info, name) for name in names}
-    attributes = _provenance(model, data, "collapsed Gibbs", seed)
-    attributes["interrupted"] = json.dumps(chains.interrupted)
-    return _tree(data, posterior, stats, constant, attributes)
+    if draws.latent_probability is not None:
+        constant["latent_probability"] = draws.latent_probability
+    attributes = _provenance(draws.model, draws.data, "collapsed Gibbs", seed)
+    attributes["interrupted"] = json.dumps(draws.interrupted)
+    return _tree(draws.data, draws.unknown, draws.stats, constant, attributes)
 
 
 def diagnose(tree: xr.DataTree) -> dict[str, dict[str, float]]:

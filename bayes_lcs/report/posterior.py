@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayes_lcs.core.naive_bayes import normalise_log
 from bayes_lcs.core.partitions import coclustering_matrix
 from bayes_lcs.evaluation.decisions import decide
 from bayes_lcs.evaluation.partition_estimates import PartitionEstimate, estimate_partition
-from bayes_lcs.models.clustered import ClusteredNaiveBayes
-from bayes_lcs.report.datatree import chains_datatree, diagnose
+from bayes_lcs.inference.draws import PosteriorDraws
+from bayes_lcs.report.datatree import diagnose, draws_datatree
 from bayes_lcs.report.serialise import model_from_json, table_from_tree
 from bayes_lcs.report.storage import load_datatree, save_datatree
 
@@ -66,10 +64,22 @@ class Posterior:
         """Whether Ctrl-C ended the run early."""
         return bool(json.loads(self.datatree.attrs.get("interrupted", "false")))
 
+    @property
+    def draws(self) -> PosteriorDraws:
+        """The draws as plain arrays."""
+        latent = self.datatree["constant_data"].get("latent_probability")
+        return PosteriorDraws(
+            self.model,
+            self.data,
+            {name: np.asarray(values) for name, values in self.datatree["posterior"].items()},
+            {name: np.asarray(values) for name, values in self.datatree["sample_stats"].items()},
+            None if latent is None else np.asarray(latent),
+            self.interrupted,
+        )
+
     def partitions(self) -> IntArray:
         """All draws of the partition, chains one after the other, ``(S, U)``."""
-        z = np.asarray(self.datatree["posterior"]["z"], dtype=np.int64)
-        return z.reshape(-1, z.shape[-1])
+        return self.draws.partitions()
 
     def partition_estimate(self, loss: str = "vi", *, level: float = 0.95) -> PartitionEstimate:
         """The partition of least expected loss, found by search, with its credible ball."""
@@ -112,7 +122,7 @@ class Posterior:
         rows: Any = None,
         *,
         unseen: Literal["missing", "error"] = "missing",
-        max_draws: int = 200,
+        max_draws: int | None = 200,
     ) -> FloatArray:
         """Probability of each label for each row, averaged over the draws.
 
@@ -124,24 +134,14 @@ class Posterior:
         unseen : {"missing", "error"}
             What a feature value never seen in training is.
         max_draws
-            At most this many draws are averaged, spread evenly over the chains.
+            At most this many draws are averaged, spread evenly over the chains; None for all.
 
         Returns
         -------
         (N, L)
             Columns in the order of ``data.label_values``.
         """
-        if rows is None:
-            if "latent_probability" not in self.datatree["constant_data"]:
-                raise ValueError("every row of the training table has a label; give rows")
-            return np.asarray(self.datatree["constant_data"]["latent_probability"])
-        encoded = self.data.encode(rows, unseen=unseen)
-        z = self.partitions()
-        kept = np.unique(np.linspace(0, len(z) - 1, min(max_draws, len(z))).astype(int))
-        total = np.full((encoded.num_rows, encoded.num_labels), -np.inf)
-        for draw in kept:
-            total = np.logaddexp(total, self._log_joint_of_draw(int(draw), z[draw], encoded))
-        return normalise_log(total)
+        return self.draws.predict_proba(rows, unseen=unseen, max_draws=max_draws)
 
     def decide(
         self,
@@ -159,30 +159,6 @@ class Posterior:
         """
         chosen = decide(self.predict_proba(rows, unseen=unseen), loss)
         return np.asarray(self.data.label_values)[chosen]
-
-    def _draw(self, name: str, draw: int) -> Any:
-        values = np.asarray(self.datatree["posterior"][name])
-        return values.reshape(-1, *values.shape[2:])[draw]
-
-    def _log_joint_of_draw(self, draw: int, z: IntArray, encoded: GroupedTable) -> FloatArray:
-        """``log P(y, x)`` of each row given one draw of all that is unknown, ``(N, L)``."""
-        data, drawn = self.data, {}
-        if "latent_label" in self.datatree["posterior"]:
-            labels = data.labels.copy()
-            labels[data.labels < 0] = self._draw("latent_label", draw)
-            data = data.with_labels(labels)
-        for name, site in (("feature_prior", "beta"), ("concentration", "concentration")):
-            if site in self.datatree["posterior"]:
-                drawn[name] = float(self._draw(site, draw))
-        model = replace(self.model, **drawn)
-        given = (z,) if isinstance(model, ClusteredNaiveBayes) else ()
-        counts = data.counts()
-        joint = np.empty((encoded.num_rows, encoded.num_labels))
-        for group in np.unique(encoded.groups):
-            here = np.flatnonzero(encoded.groups == group)
-            rows = encoded.features[here]
-            joint[here] = model.log_predictive(counts, rows, *given, groups=[group])[0]
-        return joint
 
     def save(self, path: str | Path) -> Path:
         """Write the posterior as netCDF, atomically, with a checksum beside it."""
@@ -219,13 +195,14 @@ def sample(
 ) -> Posterior:
     """Draw from the posterior of a sharing model by collapsed Gibbs sampling.
 
-    Partition, missing labels and learned hyper-parameters are sampled; the naive Bayes parameters
-    are integrated out. Chains start apart: all groups together, every group alone, at random.
+    Partition, missing labels and learned hyper-parameters are sampled, and of a `Prototype` the
+    prototypes and strengths; the groups' naive Bayes parameters are integrated out. Chains start
+    apart: all groups together, every group alone, at random.
 
     Parameters
     ----------
     model
-        ``NoSharing``, ``CompleteSharing`` or ``ClusteredNaiveBayes``.
+        ``NoSharing``, ``CompleteSharing``, ``Prototype`` or ``ClusteredNaiveBayes``.
     data : GroupedTable
         Missing labels and missing features are fine.
     draws, chains
@@ -254,31 +231,20 @@ def sample(
     >>> bool((post.partition() == truth.partition).all())
     True
     """
-    import jax
+    from bayes_lcs.inference.sampling import draw_posterior
 
-    from bayes_lcs.inference.chains import run_chains
-    from bayes_lcs.inference.sharing_sampler import pose
-
-    for name, value, least in (
-        ("draws", draws, 1),
-        ("chains", chains, 1),
-        ("thin", thin, 1),
-        ("split_merge", split_merge, 0),
-    ):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
-    with jax.enable_x64(True):
-        problem = pose(model, data, split_merge)
-    result = run_chains(
-        problem,
+    found = draw_posterior(
+        model,
+        data,
         draws=draws,
-        warmup=draws // 2 if warmup is None else warmup,
         chains=chains,
+        warmup=warmup,
         thin=thin,
+        split_merge=split_merge,
         seed=seed,
         progress=progress,
     )
-    posterior = Posterior(model, data, chains_datatree(model, data, result, seed))
+    posterior = Posterior(model, data, draws_datatree(found, seed))
     _warn(posterior)
     return posterior
 

@@ -13,15 +13,15 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.core.partitions import first_occurrence
-from bayes_lcs.inference import chains, partition_gibbs, split_merge
+from bayes_lcs.inference import partition_gibbs, sharing_problem, split_merge
 from bayes_lcs.inference.block_layout import (
     block_layout,
     group_vectors,
     log_marginal,
     row_dimensions,
 )
-from bayes_lcs.inference.chains import run_chains, starting_partitions
-from bayes_lcs.inference.sharing_sampler import pose
+from bayes_lcs.inference.chains import run_chains
+from bayes_lcs.inference.sharing_problem import pose, starting_partitions
 from tests.inference.gibbs_oracle import State, enumerate_posterior, fit_p_value
 
 FALSE_ALARM = 1e-4
@@ -49,7 +49,7 @@ def final_states(model: object, table: bl.GroupedTable, **options: int) -> list[
     ).info
     return [
         (tuple(z), tuple(y))
-        for z, y in zip(info.z[:, -1].tolist(), info.labels[:, -1].tolist(), strict=True)
+        for z, y in zip(info["z"][:, -1].tolist(), info["labels"][:, -1].tolist(), strict=True)
     ]
 
 
@@ -111,18 +111,20 @@ def test_slots_that_run_out_change_nothing(monkeypatch: pytest.MonkeyPatch):
     model = bl.ClusteredNaiveBayes(concentration=20.0)
     options = {"draws": 40, "warmup": 10, "chains": 3, "seed": 2, "progress": False}
     monkeypatch.setattr(
-        chains,
+        sharing_problem,
         "starting_partitions",
         lambda groups, chains, rng: np.zeros((chains, groups), dtype=np.int64),
     )
-    sizes, resized = [], chains._resized
+    sizes, resized = [], sharing_problem.resized
     monkeypatch.setattr(
-        chains, "_resized", lambda state, slots: sizes.append(slots) or resized(state, slots)
+        sharing_problem,
+        "resized",
+        lambda state, slots: sizes.append(slots) or resized(state, slots),
     )
-    monkeypatch.setattr(chains, "SPARE_SLOTS", 0)
+    monkeypatch.setattr(sharing_problem, "SPARE_SLOTS", 0)
     tight = bl.sample(model, table, **options)
     assert sizes, "the tight run never ran out of slots"
-    monkeypatch.setattr(chains, "SPARE_SLOTS", 40)
+    monkeypatch.setattr(sharing_problem, "SPARE_SLOTS", 40)
     spacious = bl.sample(model, table, **options)
     assert int(spacious.datatree["sample_stats"]["num_clusters"].max()) > 8
     np.testing.assert_array_equal(
@@ -151,9 +153,9 @@ def test_log_joint_and_counts_stay_consistent_over_a_run():
     labels = table.labels.copy()
     for chain in range(2):
         for draw in range(30):
-            labels[table.labels < 0] = info.labels[chain, draw]
-            expected = model.log_joint(table.with_labels(labels).counts(), info.z[chain, draw])
-            assert info.log_joint[chain, draw] == pytest.approx(expected, abs=1e-8)
+            labels[table.labels < 0] = info["labels"][chain, draw]
+            expected = model.log_joint(table.with_labels(labels).counts(), info["z"][chain, draw])
+            assert info["log_joint"][chain, draw] == pytest.approx(expected, abs=1e-8)
 
 
 def test_layout_agrees_with_the_integrals_with_and_without_tables():

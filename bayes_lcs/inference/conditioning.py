@@ -1,0 +1,67 @@
+"""A model given a table, by the best means there are: exactly where possible, else by sampling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from bayes_lcs.core.priors import Gamma
+from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
+from bayes_lcs.inference.draws import PosteriorDraws
+from bayes_lcs.inference.exact import exact
+from bayes_lcs.inference.exact_posterior import ExactPosterior
+
+if TYPE_CHECKING:
+    from bayes_lcs.data.table import GroupedTable
+
+__all__ = ["can_be_exact", "condition"]
+
+MOST_EXACT_GROUPS = 16
+"""Up to here the exact posterior is a matter of a fifth of a second."""
+
+
+def can_be_exact(model: Any, data: GroupedTable, max_groups: int = MOST_EXACT_GROUPS) -> bool:
+    """Whether predictions have a closed form, or a sum over partitions that takes no time."""
+    if (data.labels < 0).any() or isinstance(model.feature_prior, Gamma):
+        return False
+    if isinstance(model, KnownPartitionModel):
+        return True
+    return (
+        isinstance(model, PartitionModel)
+        and not isinstance(model.concentration, Gamma)
+        and data.num_groups <= max_groups
+    )
+
+
+def condition(
+    model: Any,
+    data: GroupedTable,
+    *,
+    method: Literal["auto", "exact", "sample"] = "auto",
+    draws: int = 500,
+    chains: int = 2,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> ExactPosterior | PosteriorDraws:
+    """The posterior of a model given a table, ready to predict with ``predict_proba(rows)``.
+
+    Parameters
+    ----------
+    method
+        ``"auto"`` is exact where :func:`can_be_exact`, and samples elsewhere.
+    draws, chains, seed
+        Of the sampler; half as many sweeps come before the first draw.
+
+    Examples
+    --------
+    >>> import bayes_lcs as bl
+    >>> data, _ = bl.meeting_requests(seed=0, rows_per_person=5)
+    >>> condition(bl.NoSharing(), data).predict_proba(data.take([0])).shape
+    (1, 2)
+    """
+    if method not in ("auto", "exact", "sample"):
+        raise ValueError(f"method must be 'auto', 'exact' or 'sample', got {method!r}")
+    if method == "exact" or (method == "auto" and can_be_exact(model, data)):
+        return exact(model, data, progress=progress)
+    from bayes_lcs.inference.sampling import draw_posterior
+
+    return draw_posterior(model, data, draws=draws, chains=chains, seed=seed, progress=progress)

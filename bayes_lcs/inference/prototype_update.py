@@ -1,0 +1,200 @@
+"""Metropolis updates of prototypes and strengths, all (label, feature) pairs at once.
+
+Given the labels, the posterior of the prototype model (Roy 2006, section 2.4) is a product over
+pairs. A pair with ``V`` values is walked in ``l_v = log(K theta_bar_v)``, where with
+``a = exp(l)``, ``A = sum a = K`` and Jacobian included its log density is
+
+    sum_v beta_v l_v + (gamma_1 - sum beta) log A - gamma_2 A
+    + sum_v sum_u log (a_v)_{n_{u,v}} - sum_u log (A)_{n_{u,.}}.
+
+Invariant distribution: that. One coordinate after the other moves alone, which touches one value
+and the total, then all of them together, which is a move of the strength. Widths are adapted to
+an acceptance of 0.44 over the first ``num_adapt`` sweeps and are fixed from then on.
+
+The sum over groups depends on counts only through how many groups exceed each count,
+
+    sum_u log (a)_{n_u} = sum_j #{u: n_u > j} log(a + j),
+
+so that its cost is the largest count and not the number of groups, where that is less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from bayes_lcs.core.dirichlet_jax import log_rising
+from bayes_lcs.core.priors import Gamma
+
+__all__ = ["Exceedances", "WalkState", "build_kernel", "exceedances", "init", "log_likelihood"]
+
+TARGET_ACCEPTANCE = 0.44
+FIRST_WIDTH = 0.5
+COST_OF_LGAMMA = 8  # in logarithms
+SMALLEST = 1e-300
+
+
+class Exceedances(NamedTuple):
+    """Counts of all groups, in the form in which they are summed fastest.
+
+    Attributes
+    ----------
+    cells : (B, V, J) or (B, V, U)
+        Number of groups whose count of each value exceeds ``j``; or the counts themselves.
+    totals : (B, J) or (B, U)
+        The same of the totals.
+    """
+
+    cells: jax.Array
+    totals: jax.Array
+
+
+class WalkState(NamedTuple):
+    """Where the walk is, and how wide its steps are.
+
+    Attributes
+    ----------
+    log_scatter : (B, V)
+        ``log(K theta_bar)``; minus infinity where a pair has fewer than ``V`` values.
+    log_widths : (V + 1, B)
+        Of every coordinate, and of the strength.
+    sweep
+        How many sweeps were made.
+    """
+
+    log_scatter: jax.Array
+    log_widths: jax.Array
+    sweep: jax.Array
+
+
+def tail_length(max_count: int, num_groups: int) -> int:
+    """Number of thresholds where exceedances are cheaper than counts, else 0."""
+    return max_count if max_count <= COST_OF_LGAMMA * num_groups else 0
+
+
+def exceedances(counts: jax.Array, length: int) -> Exceedances:
+    """From counts ``(U, B, V)``; ``length`` from :func:`tail_length`."""
+    totals = counts.sum(axis=-1)
+    if not length:
+        return Exceedances(jnp.moveaxis(counts, 0, -1), totals.T)
+    pairs, values = jnp.arange(counts.shape[1]), jnp.arange(counts.shape[2])
+    at_cells = jnp.zeros((*counts.shape[1:], length + 1))
+    at_cells = at_cells.at[pairs[:, None], values, counts].add(1.0)
+    at_totals = jnp.zeros((counts.shape[1], length + 1)).at[pairs, totals].add(1.0)
+
+    def above(histogram: jax.Array) -> jax.Array:
+        return jnp.flip(jnp.cumsum(jnp.flip(histogram, -1), -1), -1)[..., 1:]
+
+    return Exceedances(above(at_cells), above(at_totals))
+
+
+def log_likelihood(scatter: jax.Array, counted: jax.Array, length: int) -> jax.Array:
+    """``sum_u log (a)_{n_u}`` of parameters ``(...)`` and one part of `Exceedances`."""
+    # Far out, or where a pair has no such value, the parameter itself is zero.
+    a = jnp.maximum(scatter, SMALLEST)[..., None]
+    if not length:
+        return log_rising(a, counted).sum(axis=-1)
+    return (counted * jnp.log(a + jnp.arange(length))).sum(axis=-1)
+
+
+def init(log_scatter: jax.Array) -> WalkState:
+    """Start at given parameters ``(B, V)``."""
+    pairs, values = log_scatter.shape
+    widths = jnp.full((values + 1, pairs), jnp.log(FIRST_WIDTH))
+    return WalkState(log_scatter, widths, jnp.zeros((), dtype=jnp.int32))
+
+
+Kernel = Callable[[jax.Array, WalkState, Exceedances, jax.Array], tuple[WalkState, jax.Array]]
+
+
+def build_kernel(strength: Gamma, length: int, num_adapt: int) -> Kernel:
+    """The update, as ``kernel(rng_key, state, counted, prior) -> (state, acceptance)``.
+
+    ``prior`` is ``(B, V)``, zero where a pair has fewer than ``V`` values.
+    """
+
+    def tune(
+        log_width: jax.Array, log_ratio: jax.Array, sweep: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """The width after a proposal, and the chance that the proposal had."""
+        chance = jnp.exp(jnp.minimum(log_ratio, 0.0))
+        gain = (sweep + 1.0) ** -0.6
+        tuned = jnp.clip(log_width + gain * (chance - TARGET_ACCEPTANCE), -12.0, 3.0)
+        return jnp.where(sweep < num_adapt, tuned, log_width), chance
+
+    def kernel(
+        rng_key: jax.Array, state: WalkState, counted: Exceedances, prior: jax.Array
+    ) -> tuple[WalkState, jax.Array]:
+        num_values = prior.shape[-1]
+        total_prior = prior.sum(axis=-1)
+        key_move, key_accept = jax.random.split(rng_key)
+        normals = jax.random.normal(key_move, (num_values + 1, len(prior)), dtype=prior.dtype)
+        logs = jnp.log(
+            jax.random.uniform(key_accept, (num_values + 1, len(prior)), dtype=prior.dtype)
+        )
+        of_total = log_likelihood(jnp.exp(state.log_scatter).sum(axis=-1), counted.totals, length)
+
+        def coordinate(
+            carry: tuple[jax.Array, jax.Array], step: tuple[jax.Array, ...]
+        ) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
+            log_scatter, of_total = carry
+            v, log_width, normal, log_uniform, beta, cells = step
+            now = log_scatter[:, v]
+            proposed = now + jnp.exp(log_width) * normal
+            moved = log_scatter.at[:, v].set(proposed)
+            total, new_total = jnp.exp(log_scatter).sum(axis=-1), jnp.exp(moved).sum(axis=-1)
+            of_new_total = log_likelihood(new_total, counted.totals, length)
+            ratio = (
+                beta * (proposed - now)
+                + (strength.shape - total_prior) * (jnp.log(new_total) - jnp.log(total))
+                - strength.rate * (new_total - total)
+                + log_likelihood(jnp.exp(proposed), cells, length)
+                - log_likelihood(jnp.exp(now), cells, length)
+                - of_new_total
+                + of_total
+            )
+            exists = beta > 0
+            ratio = jnp.where(exists & (new_total > 0) & jnp.isfinite(ratio), ratio, -jnp.inf)
+            accept = log_uniform < ratio
+            tuned, chance = tune(log_width, ratio, state.sweep)
+            log_scatter = jnp.where(accept[:, None], moved, log_scatter)
+            of_total = jnp.where(accept, of_new_total, of_total)
+            return (log_scatter, of_total), (jnp.where(exists, tuned, log_width), chance * exists)
+
+        steps: tuple[jax.Array, ...] = (
+            jnp.arange(num_values),
+            state.log_widths[:-1],
+            normals[:-1],
+            logs[:-1],
+            prior.T,
+            jnp.moveaxis(counted.cells, 1, 0),
+        )
+        (log_scatter, _), (widths, chances) = jax.lax.scan(
+            coordinate, (state.log_scatter, of_total), steps
+        )
+        scatter = jnp.exp(log_scatter)
+        total = scatter.sum(axis=-1)
+        step = jnp.exp(state.log_widths[-1]) * normals[-1]
+
+        def height(shift: jax.Array) -> jax.Array:
+            factor = jnp.exp(shift)
+            return (
+                strength.shape * shift
+                - strength.rate * total * factor
+                + log_likelihood(scatter * factor[:, None], counted.cells, length).sum(axis=-1)
+                - log_likelihood(total * factor, counted.totals, length)
+            )
+
+        ratio = height(step) - height(jnp.zeros_like(step))
+        ratio = jnp.where(jnp.isnan(ratio), -jnp.inf, ratio)
+        accept = logs[-1] < ratio
+        log_scatter = jnp.where(accept[:, None], log_scatter + step[:, None], log_scatter)
+        tuned, chance = tune(state.log_widths[-1], ratio, state.sweep)
+        acceptance = (chances.sum() + chance.sum()) / ((prior > 0).sum() + len(prior))
+        widths = jnp.concatenate([widths, tuned[None]])
+        return WalkState(log_scatter, widths, state.sweep + 1), acceptance
+
+    return kernel

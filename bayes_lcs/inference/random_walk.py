@@ -1,0 +1,34 @@
+"""Metropolis steps of one positive number, by random walks on its logarithm.
+
+Invariant distribution: whatever ``log_target``, a density over the *logarithm*, describes. Walks
+at three widths, one after the other, so that neither a broad nor a sharp posterior needs tuning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+
+__all__ = ["walk_log"]
+
+WIDTHS = (1.0, 0.2, 0.04)
+
+
+def walk_log(
+    rng_key: jax.Array, value: jax.Array, log_target: Callable[[jax.Array], jax.Array]
+) -> tuple[jax.Array, jax.Array]:
+    """A new value, and the share of the proposals that were accepted."""
+    current = jnp.log(value)
+    height = log_target(current)
+    accepted = jnp.zeros((), current.dtype)
+    for width, key in zip(WIDTHS, jax.random.split(rng_key, len(WIDTHS)), strict=True):
+        key_move, key_accept = jax.random.split(key)
+        proposal = current + width * jax.random.normal(key_move, dtype=current.dtype)
+        proposed = log_target(proposal)
+        accept = jnp.log(jax.random.uniform(key_accept, dtype=current.dtype)) < proposed - height
+        current = jnp.where(accept, proposal, current)
+        height = jnp.where(accept, proposed, height)
+        accepted += accept
+    return jnp.exp(current), accepted / len(WIDTHS)

@@ -1,0 +1,208 @@
+"""A sharing model and a table laid out for the collapsed sampler, with room for its clusters.
+
+Where chains start, and how many slots for clusters they have, is decided here; what a sweep does,
+in :mod:`bayes_lcs.inference.sharing_sampler`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.priors import Gamma
+from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
+from bayes_lcs.inference import partition_gibbs
+from bayes_lcs.inference.block_layout import block_layout, group_vectors, row_dimensions
+from bayes_lcs.inference.label_gibbs import LatentRows
+from bayes_lcs.inference.sharing_sampler import (
+    Design,
+    ProblemData,
+    SweepInfo,
+    SweepState,
+    canonical,
+    init,
+)
+
+if TYPE_CHECKING:
+    from bayes_lcs.data.table import GroupedTable
+
+__all__ = ["SharingProblem", "latent_rows", "pose", "starting_partitions"]
+
+SPARE_SLOTS = 8
+MOST_SINGLETONS = 256
+
+
+def starting_partitions(num_groups: int, chains: int, rng: np.random.Generator) -> NDArray:
+    """Starts far apart, ``(chains, U)``: one block, singletons, random, random, ...
+
+    Singletons only up to 256 groups; beyond, groups are dealt to 64 blocks, since every update
+    costs time in proportion to the number of blocks.
+    """
+    starts = np.zeros((chains, num_groups), dtype=np.int64)
+    for chain in range(1, chains):
+        if chain == 1 and num_groups <= MOST_SINGLETONS:
+            starts[chain] = np.arange(num_groups)
+        else:
+            most = 64 if chain == 1 else int(rng.integers(2, max(min(num_groups, 64), 2) + 1))
+            starts[chain] = rng.integers(0, most, num_groups)
+    return starts
+
+
+def slots_for(used: int, num_groups: int) -> int:
+    """Number of slots for ``used`` blocks: some to spare, in steps so that few are compiled."""
+    wanted = used + SPARE_SLOTS
+    step = 8 if wanted <= 64 else 32 if wanted <= 256 else 128
+    return min(-(-wanted // step) * step, num_groups + 1)
+
+
+def resized(state: SweepState, num_slots: int) -> SweepState:
+    """All chains with ``num_slots`` slots; only empty ones are cut."""
+    partition = state.partition
+    now = partition.sizes.shape[-1]
+    if num_slots > now:
+        partition = partition_gibbs.resize(partition, num_slots)
+    elif num_slots < now:
+        partition = jax.vmap(canonical)(partition)
+        partition = partition._replace(
+            sizes=partition.sizes[:, :num_slots],
+            blocks=partition.blocks[:, :num_slots],
+            log_marginals=partition.log_marginals[:, :num_slots],
+        )
+    return state._replace(partition=partition)
+
+
+@partial(jax.jit, static_argnames=("design", "num_slots"))
+def _begin(
+    design: Design,
+    data: ProblemData,
+    starts: jax.Array,
+    keys: jax.Array,
+    concentration: jax.Array,
+    num_slots: int,
+) -> SweepState:
+    """The first states of all chains."""
+
+    def begin(start: jax.Array, key: jax.Array) -> SweepState:
+        return init(design, data, start, concentration, num_slots, key)
+
+    return jax.vmap(begin)(starts, keys)
+
+
+@dataclass(frozen=True)
+class SharingProblem:
+    """What the driver of chains asks of a model with conjugate blocks.
+
+    Attributes
+    ----------
+    design, data
+        What decides the program, and the arrays that it reads.
+    concentration
+        Where the concentration starts, or what it is.
+    partition : (U,), optional
+        The partition, where the model knows it.
+    """
+
+    design: Design
+    data: ProblemData
+    concentration: float
+    partition: NDArray | None
+
+    def start(self, keys: jax.Array, rng: np.random.Generator) -> SweepState:
+        """The first states of as many chains as there are keys, far apart."""
+        chains, num_groups = len(keys), self.design.num_groups
+        if self.partition is None:
+            starts = starting_partitions(num_groups, chains, rng)
+        else:
+            starts = np.tile(self.partition, (chains, 1))
+        slots = slots_for(int(starts.max()) + 1, num_groups)
+        concentration = jnp.asarray(self.concentration)
+        return _begin(self.design, self.data, jnp.asarray(starts), keys, concentration, slots)
+
+    def overflowed(self, state: SweepState) -> bool:
+        """Whether a chain ran out of slots, which voids the sweeps that led here."""
+        return bool(state.partition.overflow.any())
+
+    def enlarged(self, state: SweepState) -> SweepState:
+        """The state with half as many slots again."""
+        now = state.partition.sizes.shape[-1]
+        return resized(state, slots_for(now + now // 2, self.design.num_groups))
+
+    def trimmed(self, state: SweepState) -> SweepState:
+        """The state with fewer slots where most of them are empty, else the state itself."""
+        if self.design.knows_partition:
+            return state
+        used = int((state.partition.sizes > 0).sum(axis=-1).max())
+        wanted = slots_for(used, self.design.num_groups)
+        return resized(state, wanted) if 2 * wanted <= state.partition.sizes.shape[-1] else state
+
+    def status(self, info: SweepInfo) -> str:
+        """The last draw of all chains in a few words."""
+        clusters = np.asarray(info.num_clusters[:, -1])
+        joint = np.asarray(info.log_joint[:, -1])
+        return f"clusters {clusters.min()}-{clusters.max()}, log joint {joint.max():.1f}"
+
+
+def latent_rows(data: GroupedTable, shares_labels: bool) -> LatentRows | None:
+    """The rows without a label, or None if all have one."""
+    latent = (data.labels < 0) & (data.groups >= 0)
+    if not latent.any():
+        return None
+    group = data.groups[latent]
+    return LatentRows(
+        jnp.asarray(group),
+        jnp.asarray(np.zeros_like(group) if shares_labels else group),
+        jnp.asarray(row_dimensions(data.schema, data.features[latent])),
+    )
+
+
+def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> SharingProblem:
+    """Lay out a model and a table for sampling."""
+    if not isinstance(model, KnownPartitionModel | PartitionModel):
+        raise TypeError(
+            f"{getattr(model, 'name', type(model).__name__)} cannot be sampled by this sampler, "
+            "which is for NoSharing, CompleteSharing and ClusteredNaiveBayes"
+        )
+    schema = data.schema
+    counts = data.counts()
+    rows = latent_rows(data, model.shares_labels)
+    max_count = int(counts.labels.sum()) + (0 if rows is None else len(rows.group))
+    learned = model.feature_prior if isinstance(model.feature_prior, Gamma) else None
+    prior = (
+        np.full((schema.num_labels, schema.num_cells), learned.mean)
+        if learned
+        else model.feature_parameters(schema)
+    )
+    layout = block_layout(schema, prior, max_count)
+    partition = None
+    if isinstance(model, KnownPartitionModel):
+        partition = model.partition(counts.num_groups)
+    label_counts = counts.labels
+    if model.shares_labels:
+        label_counts = np.zeros_like(counts.labels)
+        label_counts[0] = counts.labels.sum(axis=0)
+    spec = getattr(model, "concentration", 1.0)
+    design = Design(
+        num_groups=counts.num_groups,
+        num_labels=schema.num_labels,
+        knows_partition=partition is not None,
+        concentration=spec if isinstance(spec, Gamma) else None,
+        feature_prior=learned,
+        scales=tuple(np.unique(np.asarray(layout.scale)).tolist()),
+        max_count=max_count,
+        num_split_merge=num_split_merge,
+    )
+    arrays = ProblemData(
+        layout,
+        jnp.asarray(group_vectors(counts)),
+        jnp.asarray(label_counts, dtype=jnp.int32),
+        jnp.asarray(model.label_parameters(schema)),
+        rows,
+    )
+    start = spec.mean if isinstance(spec, Gamma) else spec
+    return SharingProblem(design, arrays, float(start), partition)
