@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 __all__ = ["PrototypeData", "PrototypeDesign", "PrototypeProblem", "build_kernel", "init", "pose"]
 
 
+ROUNDS = 2
+"""Rounds of the walk in a sweep: a round of Metropolis steps forgets less than one of Gibbs."""
+
+
 class PrototypeState(NamedTuple):
     """Everything unknown, and the counts that go with it."""
 
@@ -142,7 +146,7 @@ def _cell_of(schema: Schema) -> tuple[np.ndarray, np.ndarray]:
     return (labels + cells).reshape(shape), np.tile(exists, (schema.num_labels, 1))
 
 
-def _padded_counts(schema: Schema, vectors: jax.Array) -> jax.Array:
+def padded_counts(schema: Schema, vectors: jax.Array) -> jax.Array:
     """``(U, D)`` to ``(U, B, V)``."""
     cell, exists = _cell_of(schema)
     return jnp.where(exists, vectors[:, cell], 0)
@@ -165,7 +169,7 @@ def init(
         drawn = jax.random.randint(rng_key, data.rows.group.shape, 0, num_labels)
         labels = label_gibbs.init(data.rows, data.label_counts, vectors, drawn)
         vectors = labels.vectors
-    counts = _padded_counts(design.schema, vectors)
+    counts = padded_counts(design.schema, vectors)
     counted = prototype_update.exceedances(counts, design.tail_length)
     beta = jnp.asarray(design.feature_prior.mean if design.feature_prior else 1.0, dtype=float)
     return PrototypeState(prototype_update.init(log_scatter), labels, counted, beta)
@@ -182,12 +186,16 @@ def build_kernel(design: PrototypeDesign, data: PrototypeData) -> Kernel:
     def kernel(rng_key: jax.Array, state: PrototypeState) -> tuple[PrototypeState, PrototypeInfo]:
         key_walk, key_labels, key_beta = jax.random.split(rng_key, 3)
         labels, counted, beta = state.labels, state.counted, state.beta
-        position, acceptance = walk(key_walk, state.walk, counted, data.prior * beta)
+        position, acceptance = jax.lax.scan(
+            lambda walked, key: walk(key, walked, counted, data.prior * beta),
+            state.walk,
+            jax.random.split(key_walk, ROUNDS),
+        )
         scatter = jnp.exp(position.log_scatter)
         probabilities = jnp.zeros((0, schema.num_labels))
         if labels is not None and data.rows is not None:
             labels, probabilities = _draw_labels(key_labels, schema, data, labels, scatter)
-            counts = _padded_counts(schema, labels.vectors)
+            counts = padded_counts(schema, labels.vectors)
             counted = prototype_update.exceedances(counts, design.tail_length)
         if learned is not None:
             log_prototype = position.log_scatter - jnp.log(scatter.sum(axis=-1, keepdims=True))
@@ -207,7 +215,7 @@ def build_kernel(design: PrototypeDesign, data: PrototypeData) -> Kernel:
             beta=beta,
             labels=jnp.zeros(0, dtype=jnp.int32) if labels is None else labels.labels,
             label_probabilities=probabilities,
-            acceptance=acceptance,
+            acceptance=acceptance.mean(),
         )
         return state, info
 
@@ -279,7 +287,7 @@ class PrototypeProblem:
     def start(self, keys: jax.Array, rng: np.random.Generator) -> PrototypeState:
         """First states drawn from the prior of the strengths, around the pooled frequencies."""
         design, exists = self.design, _cell_of(self.design.schema)[1]
-        counts = np.asarray(_padded_counts(design.schema, self.data.vectors).sum(axis=0))
+        counts = np.asarray(padded_counts(design.schema, self.data.vectors).sum(axis=0))
         pseudo = np.where(exists, counts + 1.0, 0.0)
         shape = (len(keys), *pseudo.shape)
         noise = np.where(exists, rng.gamma(np.broadcast_to(np.maximum(pseudo, 1.0), shape)), 0.0)

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.core.protocols import PrototypeModel
+from bayes_lcs.core.protocols import KnownPartitionModel, PrototypeModel
 from bayes_lcs.inference import prototype_sampler, sharing_problem
 from bayes_lcs.inference.chains import ChainProblem, run_chains
 from bayes_lcs.inference.draws import PosteriorDraws
@@ -58,6 +58,9 @@ def draw_posterior(
         progress=progress,
     )
     info = dict(found.info)
+    if isinstance(model, KnownPartitionModel):
+        for name in ("num_clusters", "largest", "entropy", "moved", "split_merge_accepted"):
+            del info[name]
     z = info.pop("z", None)
     if z is None:  # the groups of a prototype model are all their own
         shape = (*info["log_joint"].shape, data.num_groups)

@@ -133,33 +133,35 @@ def draws_datatree(draws: PosteriorDraws, seed: int) -> xr.DataTree:
 def diagnose(tree: xr.DataTree) -> dict[str, dict[str, float]]:
     """R-hat and effective sample sizes of the invariants, and of what was learned.
 
-    A quantity that never varied has no R-hat: it is NaN where all chains agree on the constant,
-    and infinite where they do not.
+    Of a quantity with many entries the worst are given. What never varied has no R-hat: it is NaN
+    where all chains agree on the constant, and infinite where they do not.
     """
     import arviz_stats
 
     result = {}
     for group, name in [("sample_stats", n) for n in INVARIANTS] + [
-        ("posterior", n) for n in ("concentration", "beta")
+        ("posterior", n) for n in ("concentration", "beta", "strength")
     ]:
         if name not in tree[group]:
             continue
         values = np.asarray(tree[group][name], dtype=np.float64)
         spread = np.ptp(values, axis=1)
-        if (spread == 0).all():
-            agree = np.ptp(values) == 0
-            result[name] = {
-                "rhat": float("nan") if agree else float("inf"),
-                "ess_bulk": float("nan") if agree else 0.0,
-                "ess_tail": float("nan") if agree else 0.0,
-                "mean": float(values.mean()),
-            }
-            continue
+        if (spread == 0).any():
+            agree = np.ptp(values, axis=(0, 1)) == 0
+            stuck = ((spread == 0).all(axis=0) & ~agree).any()
+            if stuck or agree.any():
+                result[name] = {
+                    "rhat": float("inf") if stuck else float("nan"),
+                    "ess_bulk": 0.0 if stuck else float("nan"),
+                    "ess_tail": 0.0 if stuck else float("nan"),
+                    "mean": float(values.mean()),
+                }
+                continue
         variable = tree[group].to_dataset()[[name]]
         result[name] = {
-            "rhat": float(arviz_stats.rhat(variable)[name]),
-            "ess_bulk": float(arviz_stats.ess(variable, method="bulk")[name]),
-            "ess_tail": float(arviz_stats.ess(variable, method="tail")[name]),
+            "rhat": float(arviz_stats.rhat(variable)[name].max()),
+            "ess_bulk": float(arviz_stats.ess(variable, method="bulk")[name].min()),
+            "ess_tail": float(arviz_stats.ess(variable, method="tail")[name].min()),
             "mean": float(values.mean()),
         }
     return result

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.partitions import coclustering_matrix
+from bayes_lcs.core.protocols import PartitionModel
 from bayes_lcs.evaluation.decisions import decide
 from bayes_lcs.evaluation.partition_estimates import PartitionEstimate, estimate_partition
 from bayes_lcs.inference.draws import PosteriorDraws
@@ -221,13 +222,16 @@ def sample(
     Warns
     -----
     SamplingWarning
-        Where R-hat exceeds 1.01 or the effective sample size of an invariant is below 400.
+        Where R-hat exceeds 1.01, the effective sample size of an invariant is below 400, or an
+        invariant never varied, so that R-hat cannot judge it.
 
     Examples
     --------
     >>> import bayes_lcs as bl
     >>> data, truth = bl.meeting_requests(seed=0)
-    >>> post = bl.sample(bl.ClusteredNaiveBayes(), data, draws=100, seed=0)
+    >>> with warnings.catch_warnings():  # the posterior is so certain that nothing varies
+    ...     warnings.simplefilter("ignore", bl.SamplingWarning)
+    ...     post = bl.sample(bl.ClusteredNaiveBayes(), data, draws=100, seed=0)
     >>> bool((post.partition() == truth.partition).all())
     True
     """
@@ -250,10 +254,16 @@ def sample(
 
 
 def _warn(posterior: Posterior) -> None:
-    """Warn where the chains disagree, or where there are too few effective draws."""
+    """Warn where chains disagree, where effective draws are few, and where R-hat cannot tell."""
+    tree = posterior.datatree["posterior"]
+    if set(tree.data_vars) == {"z"} and not isinstance(posterior.model, PartitionModel):
+        return  # nothing was unknown
+    constant = []
     for name, found in posterior.diagnostics().items():
         rhat, ess = found["rhat"], min(found["ess_bulk"], found["ess_tail"])
-        if rhat > WORST_RHAT or ess < LEAST_ESS:
+        if np.isnan(rhat):
+            constant.append(name)
+        elif rhat > WORST_RHAT or not ess >= LEAST_ESS:
             warnings.warn(
                 f"{name}: R-hat {rhat:.3f}, effective draws {ess:.0f}. The chains do not yet "
                 "represent the posterior well; draw more (draws=, warmup=), or try more "
@@ -262,3 +272,13 @@ def _warn(posterior: Posterior) -> None:
                 stacklevel=3,
             )
             return
+    if constant:
+        chains = tree.sizes["chain"]
+        started = f"The {chains} chains started apart and agree" if chains > 1 else "One chain ran"
+        warnings.warn(
+            f"{', '.join(constant)} never varied, so that R-hat cannot say whether the chains "
+            f"converged. {started}: the posterior may be this certain, or they are stuck; compare "
+            "with more chains (chains=)",
+            SamplingWarning,
+            stacklevel=3,
+        )

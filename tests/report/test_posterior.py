@@ -98,6 +98,34 @@ def test_a_constant_never_passes_as_converged(posterior):
     assert diagnose(tree)["log_joint"]["rhat"] == np.inf
 
 
+def test_chains_that_never_move_are_reported_however_well_they_agree():
+    certain, _ = bl.meeting_requests(seed=0)
+    with pytest.warns(bl.SamplingWarning, match="num_clusters.* never varied.*started apart"):
+        bl.sample(bl.ClusteredNaiveBayes(), certain.select_groups([0, 1, 4]), draws=20)
+
+
+def test_a_model_without_unknowns_has_nothing_to_converge(data):
+    post = bl.sample(bl.NoSharing(), data, draws=3, chains=2)
+    np.testing.assert_array_equal(post.partitions(), np.tile(np.arange(8), (6, 1)))
+
+
+def test_a_prototype_is_sampled_predicted_and_kept(data, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bl.SamplingWarning)
+        post = bl.sample(bl.Prototype(), data.mask_labels([0]), draws=100, chains=2, seed=1)
+    tree = post.datatree["posterior"]
+    assert tree["strength"].dims == ("chain", "draw", "label_value", "feature")
+    assert tree["prototype"].dims == ("chain", "draw", "label_value", "cell")
+    assert {"strength", "log_joint"} <= set(post.diagnostics())
+    rows = data.take([0, 50]).to_frame().drop(columns=data.label_name)
+    rows.loc[rows.index[0], data.group_name] = "never seen"
+    probability = post.predict_proba(rows)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    loaded = bl.load(post.save(tmp_path / "prototype.nc"))
+    np.testing.assert_array_equal(loaded.predict_proba(rows), probability)
+    np.testing.assert_array_equal(loaded.predict_proba(), post.predict_proba())
+
+
 @pytest.mark.parametrize("option", ["draws", "chains", "thin"])
 def test_bad_options(data, option):
     with pytest.raises(ValueError, match=f"{option} must be at least 1"):
