@@ -1,4 +1,4 @@
-"""Running chains of a kernel: vmapped, in chunks of about half a second, with room to grow.
+"""Running chains of a kernel: side by side, in chunks of about half a second, with room to grow.
 
 The driver returns to Python after every chunk, so that progress shows and Ctrl-C keeps what is
 done. The key of a sweep depends on the chain and the number of the sweep only, and a state is a
@@ -8,8 +8,10 @@ draw: a chunk that ran out of slots is thrown away and repeated with more.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +26,7 @@ __all__ = ["AVERAGED", "ChainDraws", "ChainProblem", "run_chains"]
 
 CHUNK_SECONDS = 0.5
 BUFFER = 128
+MOST_PARTS = 8
 
 AVERAGED = "label_probabilities"
 """The part of the information on a sweep of which only the mean is kept: it can be large."""
@@ -112,7 +115,7 @@ def _run_chunk(
             total = getattr(buffer, AVERAGED) + getattr(info, AVERAGED)
             nothing = {AVERAGED: None}
             rest = jax.tree.map(
-                lambda all_, one: all_.at[i // thin].set(one),
+                lambda all_, one: jax.lax.dynamic_update_index_in_dim(all_, one, i // thin, 0),
                 buffer._replace(**nothing),
                 info._replace(**nothing),
             )
@@ -120,7 +123,8 @@ def _run_chunk(
 
         return jax.lax.fori_loop(0, num_sweeps, body, (state, buffer))
 
-    return jax.vmap(chunk)(keys, state)
+    # One chain after the other: what one of them need not compute is then not computed.
+    return jax.lax.map(lambda chain: chunk(*chain), (keys, state))
 
 
 def run_chains(
@@ -142,6 +146,72 @@ def run_chains(
         return _drive(problem, keys, state, draws, warmup, thin, progress)
 
 
+def num_parts(chains: int, cores: int) -> int:
+    """Into how many equal parts chains are divided, each of which runs in its own thread.
+
+    Examples
+    --------
+    >>> [num_parts(chains, cores=2) for chains in (1, 2, 3, 4, 10)]
+    [1, 2, 3, 2, 2]
+    """
+    divisors = [n for n in range(1, chains + 1) if chains % n == 0]
+    enough = [n for n in divisors if n >= cores]
+    return (
+        enough[0] if enough and enough[0] <= MOST_PARTS else max(n for n in divisors if n <= cores)
+    )
+
+
+class _Parts:
+    """Chains in equal parts that run side by side; a part's chains run one after the other."""
+
+    def __init__(self, problem: ChainProblem, keys: jax.Array, state: Any) -> None:
+        self.problem = problem
+        self.count = num_parts(len(keys), len(os.sched_getaffinity(0)))
+        self.keys = jnp.split(keys, self.count)
+        self.states = [
+            jax.tree.map(lambda leaf, n=n: jnp.split(leaf, self.count)[n], state)
+            for n in range(self.count)
+        ]
+        self.new_shape = True
+
+    def run(self, *numbers: int) -> tuple[list[Any], list[Any]]:
+        """New states and information of all parts, without keeping them."""
+
+        def run_part(part: tuple[jax.Array, Any]) -> tuple[Any, Any]:
+            with jax.enable_x64(True):
+                arguments = (jnp.asarray(number) for number in numbers)
+                done = _run_chunk(self.problem.design, self.problem.data, *part, *arguments)
+                return jax.tree.map(lambda leaf: leaf.block_until_ready(), done)
+
+        parts = list(zip(self.keys, self.states, strict=True))
+        # The first part compiles the program for all of them.
+        first = [run_part(parts.pop(0))] if self.new_shape or self.count == 1 else []
+        with ThreadPoolExecutor(self.count) as pool:
+            results = first + list(pool.map(run_part, parts))
+        self.new_shape = False
+        return [state for state, _ in results], [info for _, info in results]
+
+    def keep(self, states: list[Any]) -> None:
+        """Go on from here."""
+        self.states = states
+
+    def enlarge(self) -> None:
+        """Make more room, in all parts the same."""
+        self.states = [self.problem.enlarged(state) for state in self.states]
+        self.new_shape = True
+
+    def trim(self) -> None:
+        """Take away room that no part needs."""
+        whole = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *self.states)
+        trimmed = self.problem.trimmed(whole)
+        if trimmed is not whole:
+            self.states = [
+                jax.tree.map(lambda leaf, n=n: jnp.split(leaf, self.count)[n], trimmed)
+                for n in range(self.count)
+            ]
+            self.new_shape = True
+
+
 def _drive(
     problem: ChainProblem,
     keys: jax.Array,
@@ -152,10 +222,11 @@ def _drive(
     progress: bool | None,
 ) -> ChainDraws:
     chains = len(keys)
+    parts = _Parts(problem, keys, state)
     kept: list[Any] = []
     done, total = 0, warmup + draws * thin
     seconds_per_sweep, timed, timed_sweeps = CHUNK_SECONDS, 0.0, 0
-    interrupted, fresh = False, True
+    interrupted, rate = False, float("nan")
     with progress_bar("sampling", total, progress) as tick:
         try:
             while done < total:
@@ -164,25 +235,23 @@ def _drive(
                 most = min(warmup - done if in_warmup else total - done, BUFFER * spacing)
                 size = int(np.clip(CHUNK_SECONDS / seconds_per_sweep, 1, most))
                 size = most if in_warmup and size >= most else max(size // spacing, 1) * spacing
-                began = time.perf_counter()
-                numbers = (jnp.asarray(number) for number in (done, size, spacing))
-                after, info = _run_chunk(problem.design, problem.data, keys, state, *numbers)
-                overflowed = problem.overflowed(after)
+                compiles, began = parts.new_shape, time.perf_counter()
+                states, infos = parts.run(done, size, spacing)
                 elapsed = time.perf_counter() - began
-                if overflowed:
-                    state, fresh = problem.enlarged(state), True
+                if any(problem.overflowed(state) for state in states):
+                    parts.enlarge()
                     continue
-                if not fresh:
+                if not compiles:
                     seconds_per_sweep = elapsed / size
                     timed, timed_sweeps = timed + elapsed, timed_sweeps + size
-                state, done = problem.trimmed(after), done + size
-                fresh = state is not after
-                info = _rows(info, size // spacing)
+                    rate = chains * timed_sweeps / timed
+                parts.keep(states)
+                done += size
+                info = _joined(infos, size // spacing)
+                parts.trim()
                 if not in_warmup:
                     kept.append(info)
-                rate = chains * timed_sweeps / timed if timed else float("nan")
-                speed = f", {rate:,.0f} sweeps/s" if timed else ""
-                tick(size, problem.status(info) + speed)
+                tick(size, problem.status(info) + (f", {rate:,.0f} sweeps/s" if timed else ""))
         except KeyboardInterrupt:
             if not kept:
                 raise
@@ -194,14 +263,20 @@ def _drive(
     }
     sweeps = info["log_joint"].shape[1] * thin
     averages = np.sum([getattr(part, AVERAGED) for part in kept], axis=0) / sweeps
-    rate = chains * timed_sweeps / timed if timed else float("nan")
     return ChainDraws(info, averages, interrupted, rate)
 
 
-def _rows(info: Any, rows: int) -> Any:
-    """The part of a chunk's buffer that was filled, in NumPy."""
+def _joined(infos: list[Any], rows: int) -> Any:
+    """The part of all chunks' buffers that was filled, chains one after the other, in NumPy."""
     arrays = {
-        name: np.asarray(leaf if name == AVERAGED else leaf[:, :rows])
-        for name, leaf in info._asdict().items()
+        name: np.concatenate(
+            [
+                np.asarray(getattr(info, name))
+                if name == AVERAGED
+                else np.asarray(getattr(info, name)[:, :rows])
+                for info in infos
+            ]
+        )
+        for name in infos[0]._fields
     }
-    return info._replace(**arrays)
+    return infos[0]._replace(**arrays)

@@ -10,6 +10,14 @@ Blocks live in ``K`` slots, more than there are blocks; a new one takes the firs
 draw wants a new block and no slot is free, ``overflow`` is set and the sweep is void: the driver
 throws it away, makes more slots and repeats it with the same key. Draws use one uniform number
 and a running sum over the slots, so that empty slots at the end change nothing.
+
+**What is known is not computed again.** The score of a group in a block,
+
+    log m(T_k + u) - log m(T_k)  elsewhere,    log m(T_k) - log m(T_k - u)  in its own block,
+
+stays right until the block changes. Every group keeps its scores and the time at which all of them
+were right, every block the time at which it last changed: an update computes only what is newer,
+which in a settled partition is nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +30,21 @@ import jax.numpy as jnp
 
 from bayes_lcs.inference.block_layout import BlockLayout, log_marginal
 
-__all__ = ["PartitionInfo", "PartitionState", "build_kernel", "draw_index", "init", "resize"]
+__all__ = [
+    "PartitionInfo",
+    "PartitionState",
+    "build_kernel",
+    "cut",
+    "draw_index",
+    "forget",
+    "init",
+    "mark_changed",
+    "packed",
+    "resize",
+]
+
+LOOSE = 4  # occupied slots lie far apart if so many empty ones lie between them
+FEW = 4  # stale scores are few if they are at most one in so many
 
 
 class PartitionState(NamedTuple):
@@ -40,6 +62,14 @@ class PartitionState(NamedTuple):
         ``log m`` of each slot.
     overflow
         Whether a draw found no free slot.
+    scores : (U, K)
+        Score of each group in each slot.
+    known : (U,)
+        When all scores of a group were right; -1 for never.
+    changed : (K,)
+        When each slot last changed.
+    clock
+        Number of changes so far.
     """
 
     z: jax.Array
@@ -47,6 +77,32 @@ class PartitionState(NamedTuple):
     blocks: jax.Array
     log_marginals: jax.Array
     overflow: jax.Array
+    scores: jax.Array
+    known: jax.Array
+    changed: jax.Array
+    clock: jax.Array
+
+
+class _Blocks(NamedTuple):
+    """What an update may change of all groups' state; the rest is a group's own."""
+
+    sizes: jax.Array
+    blocks: jax.Array
+    log_marginals: jax.Array
+    overflow: jax.Array
+    changed: jax.Array
+    clock: jax.Array
+
+
+class _Step(NamedTuple):
+    """What one update reads of its group."""
+
+    own: jax.Array
+    vector: jax.Array
+    uniform: jax.Array
+    log_alone: jax.Array
+    scores: jax.Array
+    known: jax.Array
 
 
 class PartitionInfo(NamedTuple):
@@ -67,7 +123,55 @@ def init(
     z = jnp.asarray(partition, dtype=jnp.int32)
     blocks = jax.ops.segment_sum(vectors, z, num_slots)
     sizes = jax.ops.segment_sum(jnp.ones_like(z), z, num_slots)
-    return PartitionState(z, sizes, blocks, log_marginal(layout, blocks), jnp.asarray(False))
+    log_marginals = log_marginal(layout, blocks)
+    return PartitionState(
+        z,
+        sizes,
+        blocks,
+        log_marginals,
+        jnp.asarray(False),
+        jnp.zeros((z.size, num_slots), dtype=log_marginals.dtype),
+        jnp.full(z.size, -1, dtype=jnp.int32),
+        jnp.zeros(num_slots, dtype=jnp.int32),
+        jnp.zeros((), dtype=jnp.int32),
+    )
+
+
+def forget(state: PartitionState) -> PartitionState:
+    """The state without its scores: the counts of groups, or the prior, have changed."""
+    return state._replace(known=jnp.full_like(state.known, -1))
+
+
+def mark_changed(state: PartitionState, slots: jax.Array) -> PartitionState:
+    """The state in which some slots ``(n,)`` have just changed."""
+    clock = state.clock + 1
+    return state._replace(changed=state.changed.at[slots].set(clock), clock=clock)
+
+
+def packed(state: PartitionState) -> PartitionState:
+    """Renumber the slots by first occurrence once the occupied ones lie far apart.
+
+    Whether they do is decided by the occupied slots alone, so that empty ones at the end, of which
+    there may be any number, change nothing.
+    """
+    num_groups, num_slots = state.z.size, state.sizes.size
+    occupied = state.sizes > 0
+    span = jnp.where(occupied, jnp.arange(1, num_slots + 1), 0).max()
+
+    def renumbered() -> PartitionState:
+        first = jax.ops.segment_min(jnp.arange(num_groups), state.z, num_slots)
+        order = jnp.argsort(jnp.where(occupied, first, num_groups), stable=True)
+        rank = jnp.zeros_like(order).at[order].set(jnp.arange(num_slots))
+        return state._replace(
+            z=rank[state.z].astype(state.z.dtype),
+            sizes=state.sizes[order],
+            blocks=state.blocks[order],
+            log_marginals=state.log_marginals[order],
+            scores=state.scores[:, order],
+            changed=state.changed[order],
+        )
+
+    return jax.lax.cond(span > occupied.sum() + LOOSE, renumbered, lambda: state)
 
 
 def resize(state: PartitionState, num_slots: int) -> PartitionState:
@@ -84,6 +188,19 @@ def resize(state: PartitionState, num_slots: int) -> PartitionState:
         blocks=pad(state.blocks, -2),
         log_marginals=pad(state.log_marginals, -1),
         overflow=jnp.zeros_like(state.overflow),
+        scores=pad(state.scores, -1),
+        changed=pad(state.changed, -1),
+    )
+
+
+def cut(state: PartitionState, num_slots: int) -> PartitionState:
+    """The same partition with its first slots only; the others must be empty."""
+    return state._replace(
+        sizes=state.sizes[..., :num_slots],
+        blocks=state.blocks[..., :num_slots, :],
+        log_marginals=state.log_marginals[..., :num_slots],
+        scores=state.scores[..., :num_slots],
+        changed=state.changed[..., :num_slots],
     )
 
 
@@ -94,43 +211,92 @@ def draw_index(uniform: jax.Array, log_weights: jax.Array) -> jax.Array:
     return jnp.argmax(running > uniform * running[-1]).astype(jnp.int32)
 
 
+def draw_slot(
+    uniform: jax.Array, log_weights: jax.Array, log_rest: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """A slot drawn in proportion to its weight, and whether the draw fell into the rest."""
+    top = jnp.maximum(log_weights.max(), log_rest)
+    weights = jnp.exp(log_weights - top)
+    slots = jnp.arange(weights.size)
+    # Running sums as masked sums: for so few slots faster than a scan.
+    running = jnp.where(slots[:, None] >= slots, weights, 0.0).sum(axis=1)
+    goal = uniform * (running[-1] + jnp.exp(log_rest - top))
+    below = (running <= goal).sum(dtype=jnp.int32)
+    return below, below == weights.size
+
+
+def _moved(blocks: jax.Array, vector: jax.Array, source: jax.Array, goal: jax.Array) -> jax.Array:
+    """Counts ``(K, D)`` after a vector has gone from one slot to another, updated in place."""
+    put = jax.lax.dynamic_update_index_in_dim
+    blocks = put(blocks, blocks[source] - vector, source, 0)
+    return put(blocks, blocks[goal] + vector, goal, 0)
+
+
 def build_kernel(layout: BlockLayout) -> Kernel:
     """One sweep over all groups, as ``kernel(rng_key, state, vectors, concentration)``.
 
     ``vectors`` ``(U, D)`` are the groups' counts, which latent labels may change between sweeps.
     """
 
+    def score(carry: _Blocks, vector: jax.Array, slot: jax.Array, own: jax.Array) -> jax.Array:
+        """Score of a group in slots ``(...)``: what its rows add, or have added, to ``log m``."""
+        sign = jnp.where(slot == own, -1, 1)
+        without = log_marginal(layout, carry.blocks[slot] + sign[..., None] * vector)
+        return sign * (without - carry.log_marginals[slot])
+
+    def refreshed(carry: _Blocks, step: _Step, stale: jax.Array) -> jax.Array:
+        """The scores of a group, the stale ones computed: one by one if few, else all at once."""
+        num_slots = stale.size
+        all_slots = jnp.arange(num_slots)
+
+        def one_by_one() -> jax.Array:
+            def body(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+                scores, stale = state
+                slot = jnp.argmax(stale)
+                here = all_slots == slot
+                new = score(carry, step.vector, slot, step.own)
+                return jnp.where(here, new, scores), stale & ~here
+
+            return jax.lax.while_loop(lambda state: state[1].any(), body, (step.scores, stale))[0]
+
+        return jax.lax.cond(
+            stale.sum() <= num_slots // FEW,
+            one_by_one,
+            lambda: score(carry, step.vector, all_slots, step.own),
+        )
+
     def update(
-        state: PartitionState, step: tuple[jax.Array, ...], log_concentration: jax.Array
-    ) -> tuple[PartitionState, jax.Array]:
-        group, vector, uniform = step
-        old = state.z[group]
-        sizes = state.sizes.at[old].add(-1)
-        blocks = state.blocks.at[old].add(-vector)
-        log_marginals = state.log_marginals.at[old].set(log_marginal(layout, blocks[old]))
-        joined = log_marginal(layout, blocks + vector)
+        carry: _Blocks, step: _Step, log_concentration: jax.Array
+    ) -> tuple[_Blocks, tuple[jax.Array, jax.Array, jax.Array]]:
+        # Comparisons with the slot numbers in place of indexed updates: they fuse into one loop.
+        slots = jnp.arange(carry.sizes.size, dtype=jnp.int32)
+        is_own = slots == step.own
+        stale = (carry.changed > step.known) & (carry.sizes > 0)
+        scores = refreshed(carry, step, stale)
+        sizes = carry.sizes - is_own
         occupied = sizes > 0
-        free = jnp.argmin(occupied)
         none_free = occupied.all()
-        weight = jnp.where(
-            occupied, jnp.log(jnp.maximum(sizes, 1).astype(log_marginals.dtype)), -jnp.inf
+        is_free = (slots == jnp.argmin(occupied)) & ~none_free
+        alone = log_concentration + step.log_alone
+        weights = jnp.where(occupied, jnp.log(sizes.astype(scores.dtype)) + scores, -jnp.inf)
+        weights = jnp.where(is_free, alone, weights)
+        # With no slot free, a new block's share comes last, and a draw must not fall into it.
+        new, lost = draw_slot(step.uniform, weights, jnp.where(none_free, alone, -jnp.inf))
+        new = jnp.where(lost, step.own, new)
+        moved = new != step.own
+        is_new = slots == new
+        clock = carry.clock + moved
+        gain = jnp.where(is_free, step.log_alone, scores)
+        change = jnp.where(is_new, gain, 0.0) - jnp.where(is_own, scores, 0.0)
+        carry = _Blocks(
+            sizes + is_new,
+            _moved(carry.blocks, jnp.where(moved, step.vector, 0), step.own, new),
+            carry.log_marginals + jnp.where(moved, change, 0.0),
+            carry.overflow | lost,
+            jnp.where(moved & (is_own | is_new), clock, carry.changed),
+            clock,
         )
-        weight = weight.at[free].set(jnp.where(none_free, weight[free], log_concentration))
-        scores = weight + joined - log_marginals
-        # With no slot free, the new block's share is what a draw must not fall into.
-        alone = log_concentration + log_marginal(layout, vector)
-        scores = jnp.append(scores, jnp.where(none_free, alone, -jnp.inf))
-        chosen = draw_index(uniform, scores)
-        lost = chosen == sizes.size
-        new = jnp.where(lost, old, chosen)
-        state = PartitionState(
-            state.z.at[group].set(new),
-            sizes.at[new].add(1),
-            blocks.at[new].add(vector),
-            log_marginals.at[new].set(joined[new]),
-            state.overflow | lost,
-        )
-        return state, new != old
+        return carry, (new, scores, clock - moved)
 
     def kernel(
         rng_key: jax.Array, state: PartitionState, vectors: jax.Array, concentration: jax.Array
@@ -138,11 +304,28 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         num_groups = state.z.size
         uniforms = jax.random.uniform(rng_key, (num_groups,), dtype=state.log_marginals.dtype)
         log_concentration = jnp.log(concentration)
-        state, moved = jax.lax.scan(
+        blocks, (z, scores, known) = jax.lax.scan(
             lambda carry, step: update(carry, step, log_concentration),
-            state,
-            (jnp.arange(num_groups), vectors, uniforms),
+            _Blocks(
+                state.sizes,
+                state.blocks,
+                state.log_marginals,
+                state.overflow,
+                state.changed,
+                state.clock,
+            ),
+            _Step(
+                state.z,
+                vectors,
+                uniforms,
+                log_marginal(layout, vectors),
+                state.scores,
+                state.known,
+            ),
         )
-        return state, PartitionInfo(moved.sum())
+        moved = (z != state.z).sum()
+        return state._replace(z=z, scores=scores, known=known, **blocks._asdict()), PartitionInfo(
+            moved
+        )
 
     return kernel

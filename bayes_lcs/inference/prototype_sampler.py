@@ -227,13 +227,8 @@ def _draw_labels(
 ) -> tuple[LabelState, jax.Array]:
     """Every group is a block of its own, under the prior that the prototype is to it."""
     assert data.rows is not None
-    num_groups = len(data.vectors)
-    blocks = partition_gibbs.PartitionState(
-        jnp.arange(num_groups, dtype=jnp.int32),
-        jnp.ones(num_groups, dtype=jnp.int32),
-        labels.vectors,
-        jnp.zeros(num_groups),
-        jnp.asarray(False),
+    blocks = partition_gibbs.init(
+        data.layout, labels.vectors, jnp.arange(len(data.vectors)), len(data.vectors)
     )
     cells = _flat(schema, scatter).reshape(-1)
     prior = jnp.concatenate([cells, scatter.sum(axis=-1), jnp.ones(1)])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
+from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PrototypeModel
 from bayes_lcs.inference import prototype_sampler, sharing_problem
@@ -65,6 +66,8 @@ def draw_posterior(
     if z is None:  # the groups of a prototype model are all their own
         shape = (*info["log_joint"].shape, data.num_groups)
         z = np.broadcast_to(np.arange(data.num_groups), shape)
+    else:
+        z = first_occurrence(z)
     unknown = {"z": z.astype(np.uint16 if z.max(initial=0) < 2**16 else np.uint32)}
     concentration, beta, labels = (info.pop(name) for name in ("concentration", "beta", "labels"))
     if isinstance(getattr(model, "concentration", None), Gamma):

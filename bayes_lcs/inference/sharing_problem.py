@@ -25,7 +25,6 @@ from bayes_lcs.inference.sharing_sampler import (
     ProblemData,
     SweepInfo,
     SweepState,
-    canonical,
     init,
 )
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SharingProblem", "latent_rows", "pose", "starting_partitions"]
 
-SPARE_SLOTS = 8
+SPARE_SLOTS = 3
 MOST_SINGLETONS = 256
 
 
@@ -57,24 +56,19 @@ def starting_partitions(num_groups: int, chains: int, rng: np.random.Generator) 
 def slots_for(used: int, num_groups: int) -> int:
     """Number of slots for ``used`` blocks: some to spare, in steps so that few are compiled."""
     wanted = used + SPARE_SLOTS
-    step = 8 if wanted <= 64 else 32 if wanted <= 256 else 128
+    step = 4 if wanted <= 64 else 32 if wanted <= 256 else 128
     return min(-(-wanted // step) * step, num_groups + 1)
 
 
 def resized(state: SweepState, num_slots: int) -> SweepState:
-    """All chains with ``num_slots`` slots; only empty ones are cut."""
-    partition = state.partition
-    now = partition.sizes.shape[-1]
-    if num_slots > now:
-        partition = partition_gibbs.resize(partition, num_slots)
-    elif num_slots < now:
-        partition = jax.vmap(canonical)(partition)
-        partition = partition._replace(
-            sizes=partition.sizes[:, :num_slots],
-            blocks=partition.blocks[:, :num_slots],
-            log_marginals=partition.log_marginals[:, :num_slots],
-        )
-    return state._replace(partition=partition)
+    """All chains with ``num_slots`` slots; only empty ones may be cut."""
+    change = partition_gibbs.resize if num_slots > num_slots_of(state) else partition_gibbs.cut
+    return state._replace(partition=change(state.partition, num_slots))
+
+
+def num_slots_of(state: SweepState) -> int:
+    """Number of slots, the same in all chains."""
+    return int(state.partition.sizes.shape[-1])
 
 
 @partial(jax.jit, static_argnames=("design", "num_slots"))
@@ -130,16 +124,16 @@ class SharingProblem:
 
     def enlarged(self, state: SweepState) -> SweepState:
         """The state with half as many slots again."""
-        now = state.partition.sizes.shape[-1]
+        now = num_slots_of(state)
         return resized(state, slots_for(now + now // 2, self.design.num_groups))
 
     def trimmed(self, state: SweepState) -> SweepState:
         """The state with fewer slots where most of them are empty, else the state itself."""
         if self.design.knows_partition:
             return state
-        used = int((state.partition.sizes > 0).sum(axis=-1).max())
-        wanted = slots_for(used, self.design.num_groups)
-        return resized(state, wanted) if 2 * wanted <= state.partition.sizes.shape[-1] else state
+        occupied = np.asarray(state.partition.sizes > 0).any(axis=0)
+        wanted = slots_for(int(np.flatnonzero(occupied)[-1]) + 1, self.design.num_groups)
+        return resized(state, wanted) if 2 * wanted <= num_slots_of(state) else state
 
     def status(self, info: SweepInfo) -> str:
         """The last draw of all chains in a few words."""
@@ -171,7 +165,8 @@ def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> SharingPro
     schema = data.schema
     counts = data.counts()
     rows = latent_rows(data, model.shares_labels)
-    max_count = int(counts.labels.sum()) + (0 if rows is None else len(rows.group))
+    # No count exceeds the number of rows under one label.
+    max_count = int(counts.labels.sum(axis=0).max()) + (0 if rows is None else len(rows.group))
     learned = model.feature_prior if isinstance(model.feature_prior, Gamma) else None
     prior = (
         np.full((schema.num_labels, schema.num_cells), learned.mean)

@@ -40,7 +40,6 @@ __all__ = [
     "SweepInfo",
     "SweepState",
     "build_kernel",
-    "canonical",
     "init",
 ]
 
@@ -60,7 +59,7 @@ class SweepInfo(NamedTuple):
     Attributes
     ----------
     z : (U,)
-        Block of each group, numbered by first occurrence.
+        Slot of each group.
     num_clusters
         Number of blocks.
     largest
@@ -171,20 +170,6 @@ def init(
     )
 
 
-def canonical(state: PartitionState) -> PartitionState:
-    """Number the slots by first occurrence, so that a state is a function of its partition."""
-    num_groups, num_slots = state.z.size, state.sizes.size
-    first = jax.ops.segment_min(jnp.arange(num_groups), state.z, num_slots)
-    order = jnp.argsort(jnp.where(state.sizes > 0, first, num_groups), stable=True)
-    rank = jnp.zeros_like(order).at[order].set(jnp.arange(num_slots))
-    return state._replace(
-        z=rank[state.z].astype(state.z.dtype),
-        sizes=state.sizes[order],
-        blocks=state.blocks[order],
-        log_marginals=state.log_marginals[order],
-    )
-
-
 def build_kernel(design: Design, data: ProblemData) -> Kernel:
     """The whole sweep, as ``kernel(rng_key, state)``."""
     learned = design.feature_prior
@@ -203,7 +188,9 @@ def build_kernel(design: Design, data: ProblemData) -> Kernel:
         vectors = data.vectors if labels is None else labels.vectors
         moved = accepted = jnp.zeros((), dtype=jnp.int32)
         if not design.knows_partition:
-            partition = canonical(partition)
+            partition = partition_gibbs.packed(partition)
+            if learned is not None or labels is not None:
+                partition = partition_gibbs.forget(partition)
             partition, info = partition_gibbs.build_kernel(layout)(
                 next(keys), partition, vectors, concentration
             )
@@ -248,12 +235,11 @@ def _info(
     moved: jax.Array,
     accepted: jax.Array,
 ) -> SweepInfo:
-    partition = canonical(state.partition)
-    sizes = partition.sizes
+    sizes = state.partition.sizes
     share = sizes / design.num_groups
     entropy = -jnp.where(sizes > 0, share * jnp.log(jnp.where(sizes > 0, share, 1.0)), 0.0).sum()
     return SweepInfo(
-        z=partition.z,
+        z=state.partition.z,
         num_clusters=(sizes > 0).sum(),
         largest=sizes.max(),
         entropy=entropy,

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 
 from bayes_lcs.core.dirichlet_jax import log_rising
 from bayes_lcs.inference.block_layout import BlockLayout, log_marginal
-from bayes_lcs.inference.partition_gibbs import PartitionState
+from bayes_lcs.inference.partition_gibbs import PartitionState, mark_changed
 
 __all__ = ["SplitMergeInfo", "build_kernel"]
 
@@ -55,19 +55,20 @@ Kernel = Callable[
 def build_kernel(layout: BlockLayout) -> Kernel:
     """One proposal, as ``kernel(rng_key, state, vectors, concentration)``."""
 
-    def deal(dealing: _Dealing, step: tuple[jax.Array, ...]) -> tuple[_Dealing, jax.Array]:
+    def deal(
+        dealing: _Dealing, vector: jax.Array, forced: jax.Array, uniform: jax.Array
+    ) -> tuple[_Dealing, jax.Array]:
         """Give one group to a side: where it must go (0 or 1), or by chance (-1)."""
-        vector, takes_part, forced, uniform = step
         joined = log_marginal(layout, dealing.blocks + vector)
         scores = jnp.log(dealing.sizes.astype(joined.dtype)) + joined - dealing.log_marginals
         log_p = scores - jax.nn.logsumexp(scores)
         side = jnp.where(forced >= 0, forced, (jnp.log(uniform) >= log_p[0]).astype(jnp.int32))
-        here = (jnp.arange(2) == side) & takes_part
+        here = jnp.arange(2) == side
         dealing = _Dealing(
             dealing.blocks + here[:, None] * vector,
             dealing.sizes + here,
             jnp.where(here, joined, dealing.log_marginals),
-            dealing.log_q + jnp.where(takes_part, log_p[side], 0.0),
+            dealing.log_q + log_p[side],
         )
         return dealing, side
 
@@ -82,24 +83,34 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         second = (first + apart) % num_groups
         slot_a, slot_b = state.z[first], state.z[second]
         is_split = slot_a == slot_b
-        order = jax.random.permutation(key_order, num_groups)
-        z = state.z[order]
-        takes_part = ((z == slot_a) | (z == slot_b)) & (order != first) & (order != second)
-        forced = jnp.where(is_split, -1, (z == slot_b).astype(jnp.int32))
+        in_play = (state.z == slot_a) | (state.z == slot_b)
+        others = in_play.at[first].set(False).at[second].set(False)
+        # Those who take part come first, in random order; the work is theirs alone.
+        priority = jax.random.uniform(key_order, (num_groups,), dtype=dtype)
+        order = jnp.argsort(jnp.where(others, priority, 2.0))
+        uniforms = jax.random.uniform(key_deal, (num_groups,), dtype=dtype)
         seeds = jnp.stack([vectors[first], vectors[second]])
-        dealing, side = jax.lax.scan(
-            deal,
-            _Dealing(
-                seeds,
-                jnp.ones(2, dtype=jnp.int32),
-                log_marginal(layout, seeds),
-                jnp.zeros((), dtype),
-            ),
+
+        def give(i: jax.Array, carry: tuple[_Dealing, jax.Array]) -> tuple[_Dealing, jax.Array]:
+            dealing, on_second = carry
+            group = order[i]
+            forced = jnp.where(is_split, -1, (state.z[group] == slot_b).astype(jnp.int32))
+            dealing, side = deal(dealing, vectors[group], forced, uniforms[i])
+            put = jax.lax.dynamic_update_index_in_dim
+            return dealing, put(on_second, side == 1, group, 0)
+
+        dealing, on_second = jax.lax.fori_loop(
+            0,
+            others.sum(),
+            give,
             (
-                vectors[order],
-                takes_part,
-                forced,
-                jax.random.uniform(key_deal, (num_groups,), dtype=dtype),
+                _Dealing(
+                    seeds,
+                    jnp.ones(2, dtype=jnp.int32),
+                    log_marginal(layout, seeds),
+                    jnp.zeros((), dtype),
+                ),
+                jnp.zeros(num_groups, dtype=bool),
             ),
         )
         together = dealing.blocks[0] + dealing.blocks[1]
@@ -120,8 +131,7 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         overflow = state.overflow | (wanted & is_split & none_free)
         accepted = wanted & ~(is_split & none_free)
         # A split keeps the first seed's side in place and moves the second's; a merge moves b to a.
-        moved = jnp.zeros(num_groups, dtype=bool).at[order].set(takes_part & (side == 1))
-        moved = moved.at[second].set(True)
+        moved = on_second.at[second].set(True)
         goal = jnp.where(is_split, free, slot_a)
         source = jnp.where(is_split, slot_a, slot_b)
         new_a = jnp.where(is_split, dealing.blocks[0], together)
@@ -131,15 +141,18 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         log_a = jnp.where(is_split, dealing.log_marginals[0], log_together)
         log_b = jnp.where(is_split, dealing.log_marginals[1], 0.0)
         other = jnp.where(is_split, free, source)
-        proposed = PartitionState(
-            jnp.where(moved, goal, state.z).astype(state.z.dtype),
-            state.sizes.at[slot_a].set(size_a).at[other].set(size_b),
-            state.blocks.at[slot_a].set(new_a).at[other].set(new_b),
-            state.log_marginals.at[slot_a].set(log_a).at[other].set(log_b),
-            overflow,
-        )
-        current = state._replace(overflow=overflow)
-        state = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), proposed, current)
+        state = state._replace(overflow=overflow)
+
+        def moved_on() -> PartitionState:
+            proposed = state._replace(
+                z=jnp.where(moved, goal, state.z).astype(state.z.dtype),
+                sizes=state.sizes.at[slot_a].set(size_a).at[other].set(size_b),
+                blocks=state.blocks.at[slot_a].set(new_a).at[other].set(new_b),
+                log_marginals=state.log_marginals.at[slot_a].set(log_a).at[other].set(log_b),
+            )
+            return mark_changed(proposed, jnp.stack([slot_a, other]))
+
+        state = jax.lax.cond(accepted, moved_on, lambda: state)
         return state, SplitMergeInfo(is_split, accepted)
 
     return kernel

@@ -49,7 +49,9 @@ def final_states(model: object, table: bl.GroupedTable, **options: int) -> list[
     ).info
     return [
         (tuple(z), tuple(y))
-        for z, y in zip(info["z"][:, -1].tolist(), info["labels"][:, -1].tolist(), strict=True)
+        for z, y in zip(
+            first_occurrence(info["z"][:, -1]).tolist(), info["labels"][:, -1].tolist(), strict=True
+        )
     ]
 
 
