@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 from bayes_lcs._version import __version__
 
 if TYPE_CHECKING:
+    from bayes_lcs.classification.shared_naive_bayes import (
+        SharedNaiveBayesClassifier as SharedNaiveBayesClassifier,
+    )
     from bayes_lcs.core.errors import NotExactError as NotExactError
     from bayes_lcs.core.priors import Gamma as Gamma
     from bayes_lcs.core.schema import Schema as Schema
@@ -20,19 +23,34 @@ if TYPE_CHECKING:
     from bayes_lcs.data.meetings import meeting_requests as meeting_requests
     from bayes_lcs.data.reader import read_grouped as read_grouped
     from bayes_lcs.data.table import GroupedTable as GroupedTable
+    from bayes_lcs.evaluation.cross_validation import cross_validate as cross_validate
     from bayes_lcs.evaluation.evidence import EvidenceWarning as EvidenceWarning
     from bayes_lcs.evaluation.evidence import LogEvidence as LogEvidence
     from bayes_lcs.evaluation.evidence import evidence as evidence
+    from bayes_lcs.evaluation.learning_curves import (
+        average_learning_curve as average_learning_curve,
+    )
+    from bayes_lcs.evaluation.learning_curves import learning_curve as learning_curve
+    from bayes_lcs.evaluation.leave_out import LeaveOutWarning as LeaveOutWarning
+    from bayes_lcs.evaluation.leave_out import LeftOut as LeftOut
+    from bayes_lcs.evaluation.leave_out import leave_one_out as leave_one_out
+    from bayes_lcs.evaluation.losses import MeanLoss as MeanLoss
+    from bayes_lcs.evaluation.losses import asymmetric_loss_curve as asymmetric_loss_curve
+    from bayes_lcs.evaluation.losses import mean_loss as mean_loss
+    from bayes_lcs.evaluation.losses import row_losses as row_losses
     from bayes_lcs.inference.exact import exact as exact
     from bayes_lcs.inference.exact_posterior import ExactPosterior as ExactPosterior
     from bayes_lcs.models.clustered import ClusteredNaiveBayes as ClusteredNaiveBayes
     from bayes_lcs.models.complete_sharing import CompleteSharing as CompleteSharing
     from bayes_lcs.models.no_sharing import NoSharing as NoSharing
     from bayes_lcs.models.prototype import Prototype as Prototype
+    from bayes_lcs.report.performance_plots import plot_learning_curves as plot_learning_curves
+    from bayes_lcs.report.performance_plots import plot_loss_curve as plot_loss_curve
     from bayes_lcs.report.posterior import Posterior as Posterior
     from bayes_lcs.report.posterior import SamplingWarning as SamplingWarning
     from bayes_lcs.report.posterior import load as load
     from bayes_lcs.report.posterior import sample as sample
+    from bayes_lcs.report.profile_plots import plot_cluster_profiles as plot_cluster_profiles
 
 _HOMES = {
     "ClusteredNaiveBayes": "bayes_lcs.models.clustered",
@@ -42,19 +60,33 @@ _HOMES = {
     "ExactPosterior": "bayes_lcs.inference.exact_posterior",
     "Gamma": "bayes_lcs.core.priors",
     "GroupedTable": "bayes_lcs.data.table",
+    "LeaveOutWarning": "bayes_lcs.evaluation.leave_out",
+    "LeftOut": "bayes_lcs.evaluation.leave_out",
     "LogEvidence": "bayes_lcs.evaluation.evidence",
+    "MeanLoss": "bayes_lcs.evaluation.losses",
     "NoSharing": "bayes_lcs.models.no_sharing",
     "NotExactError": "bayes_lcs.core.errors",
     "Posterior": "bayes_lcs.report.posterior",
     "Prototype": "bayes_lcs.models.prototype",
     "SamplingWarning": "bayes_lcs.report.posterior",
     "Schema": "bayes_lcs.core.schema",
+    "SharedNaiveBayesClassifier": "bayes_lcs.classification.shared_naive_bayes",
+    "asymmetric_loss_curve": "bayes_lcs.evaluation.losses",
+    "average_learning_curve": "bayes_lcs.evaluation.learning_curves",
+    "cross_validate": "bayes_lcs.evaluation.cross_validation",
     "evidence": "bayes_lcs.evaluation.evidence",
     "exact": "bayes_lcs.inference.exact",
+    "learning_curve": "bayes_lcs.evaluation.learning_curves",
+    "leave_one_out": "bayes_lcs.evaluation.leave_out",
     "load": "bayes_lcs.report.posterior",
     "load_dataset": "bayes_lcs.data.datasets",
+    "mean_loss": "bayes_lcs.evaluation.losses",
     "meeting_requests": "bayes_lcs.data.meetings",
+    "plot_cluster_profiles": "bayes_lcs.report.profile_plots",
+    "plot_learning_curves": "bayes_lcs.report.performance_plots",
+    "plot_loss_curve": "bayes_lcs.report.performance_plots",
     "read_grouped": "bayes_lcs.data.reader",
+    "row_losses": "bayes_lcs.evaluation.losses",
     "sample": "bayes_lcs.report.posterior",
 }
 
@@ -66,20 +98,34 @@ __all__ = [
     "ExactPosterior",
     "Gamma",
     "GroupedTable",
+    "LeaveOutWarning",
+    "LeftOut",
     "LogEvidence",
+    "MeanLoss",
     "NoSharing",
     "NotExactError",
     "Posterior",
     "Prototype",
     "SamplingWarning",
     "Schema",
+    "SharedNaiveBayesClassifier",
     "__version__",
+    "asymmetric_loss_curve",
+    "average_learning_curve",
+    "cross_validate",
     "evidence",
     "exact",
+    "learning_curve",
+    "leave_one_out",
     "load",
     "load_dataset",
+    "mean_loss",
     "meeting_requests",
+    "plot_cluster_profiles",
+    "plot_learning_curves",
+    "plot_loss_curve",
     "read_grouped",
+    "row_losses",
     "sample",
 ]
 

@@ -19,7 +19,7 @@ from bayes_lcs.inference.partition_sums import PartitionSums
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["ClusteredPosterior", "ExactPosterior", "KnownPartitionPosterior"]
+__all__ = ["ClusteredPosterior", "ExactPosterior", "InformingBlocks", "KnownPartitionPosterior"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -31,7 +31,7 @@ PREDICTION_ERROR = 1e-10
 FIRST_BATCH, LARGEST_BATCH = 16, 512
 
 
-class _Informants(NamedTuple):
+class InformingBlocks(NamedTuple):
     """A batch of blocks that may inform a group: their probabilities, counts, and what is left."""
 
     probability: FloatArray  # (K,)
@@ -224,7 +224,7 @@ class ClusteredPosterior(ExactPosterior):
         schema = self._counts.schema
         priors = self.model.label_parameters(schema), self.model.feature_parameters(schema)
         total = np.full((len(features), schema.num_labels), -np.inf)
-        for informants in self._informants(group):
+        for informants in self.informing_blocks(group):
             terms = log_row_predictive(informants.counts, *priors, features)
             terms += np.log(informants.probability)[:, None, None]
             total = np.logaddexp(total, np.logaddexp.reduce(terms, axis=0))
@@ -234,7 +234,7 @@ class ClusteredPosterior(ExactPosterior):
                 break
         return total
 
-    def _informants(self, group: int) -> Iterator[_Informants]:
+    def informing_blocks(self, group: int) -> Iterator[InformingBlocks]:
         """Blocks that may inform a group (-1: one never seen), the most probable first."""
         counts = self._counts
         schema = counts.schema
@@ -266,5 +266,5 @@ class ClusteredPosterior(ExactPosterior):
                 features.reshape(len(chunk), schema.num_labels, schema.num_cells),
             )
             after = left[stop] if stop < len(masks) else 0.0
-            yield _Informants(weight[start:stop], block_counts, float(after))
+            yield InformingBlocks(weight[start:stop], block_counts, float(after))
             start, batch = stop, min(2 * batch, LARGEST_BATCH)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayes_lcs.core.partitions import blocks, first_occurrence
+from bayes_lcs.report.axes import new_axes, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,20 +20,6 @@ if TYPE_CHECKING:
     from bayes_lcs.evaluation.evidence import LogEvidence
 
 __all__ = ["plot_coclustering", "plot_evidence", "plot_num_clusters"]
-
-
-def _axes(ax: Axes | None, width: float, height: float) -> Axes:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
-
-
-def _plain(name: str, longest: int = 24) -> str:
-    """A name that matplotlib draws as it is written."""
-    short = name if len(name) <= longest else name[: longest - 1] + "…"
-    return short.replace("$", r"\$")
 
 
 def plot_coclustering(
@@ -53,7 +40,7 @@ def plot_coclustering(
     by_size = sorted(blocks(z), key=lambda block: (-len(block), block[0]))
     order = [group for block in by_size for group in block]
     side = 2.5 + 0.22 * len(order)
-    axes = _axes(ax, side + 1.0, side)
+    axes = new_axes(ax, side + 1.0, side)
     image = axes.imshow(probability[np.ix_(order, order)], vmin=0, vmax=1, cmap="Blues")
     start = 0
     for block in by_size:
@@ -61,7 +48,7 @@ def plot_coclustering(
             *_square(start - 0.5, start + len(block) - 0.5), color="tab:orange", linewidth=1.5
         )
         start += len(block)
-    labels = [_plain(names[group]) for group in order]
+    labels = [plain_text(names[group]) for group in order]
     axes.set_xticks(range(len(order)), labels, rotation=90)
     axes.set_yticks(range(len(order)), labels)
     axes.figure.colorbar(image, ax=axes, label="probability of being together", shrink=0.8)
@@ -78,7 +65,7 @@ def plot_num_clusters(probability: ArrayLike, ax: Axes | None = None) -> Axes:
     p = np.asarray(probability)
     shown = np.flatnonzero(p > 1e-4)
     counts = np.arange(max(shown[0] - 1, 1), min(shown[-1] + 2, len(p)))
-    axes = _axes(ax, 5.0, 3.2)
+    axes = new_axes(ax, 5.0, 3.2)
     axes.bar(counts, p[counts], color="tab:blue")
     axes.set_xticks(counts)
     axes.set_ylim(0, 1)
@@ -90,7 +77,7 @@ def plot_num_clusters(probability: ArrayLike, ax: Axes | None = None) -> Axes:
 def plot_evidence(results: Sequence[LogEvidence], ax: Axes | None = None) -> Axes:
     """Log evidence of each model below the best one, with 95 % intervals where estimated."""
     best = max(result.value for result in results)
-    axes = _axes(ax, 6.5, 1.2 + 0.5 * len(results))
+    axes = new_axes(ax, 6.5, 1.2 + 0.5 * len(results))
     for row, result in enumerate(results):
         below = best - result.value
         axes.barh(row, below, color="tab:blue", height=0.6)
@@ -103,7 +90,7 @@ def plot_evidence(results: Sequence[LogEvidence], ax: Axes | None = None) -> Axe
             textcoords="offset points",
             va="center",
         )
-    axes.set_yticks(range(len(results)), [_plain(result.model) for result in results])
+    axes.set_yticks(range(len(results)), [plain_text(result.model) for result in results])
     axes.invert_yaxis()
     axes.margins(x=0.18)
     axes.set_xlim(left=0)

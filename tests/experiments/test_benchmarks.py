@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from experiments.benchmarks.__main__ import main, modules
+from experiments.benchmarks.numpy_gibbs import NumpyGibbs
+from experiments.benchmarks.simulated import clustered_groups
 from experiments.benchmarks.tables import Table, cell, fastest
 
 
@@ -24,6 +27,40 @@ def test_exact_partitions_at_its_smallest(tmp_path, capsys):
         assert all(len(row) == len(table["columns"]) for row in table["rows"])
         assert table["title"] in (tmp_path / "benchmarks.md").read_text()
     assert "logs / ours" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_partition_sweeps_at_their_smallest(tmp_path):
+    assert main(["--smoke", "--out", str(tmp_path), "partition_sweeps"]) == 0
+    sweeps, nuts = json.loads((tmp_path / "benchmarks.json").read_text())
+    assert [table["name"] for table in (sweeps, nuts)] == [
+        "partition_sweeps_numpy",
+        "partition_sweeps_nuts",
+    ]
+    assert [row[1] for row in sweeps["rows"]] == [1, 4, 1, 4]
+    assert all(row[-1] > 0 for row in sweeps["rows"])
+    assert [row[0] for row in nuts["rows"]] == ["ours", "NUTS", "exact"]
+
+
+@pytest.mark.slow
+def test_scale_ladder_at_its_smallest(tmp_path):
+    assert main(["--smoke", "--out", str(tmp_path), "scale_ladder"]) == 0
+    sweeps, recovery = json.loads((tmp_path / "benchmarks.json").read_text())
+    assert [row[0] for row in sweeps["rows"]] == [21, 60]
+    assert [row[2] for row in recovery["rows"]] == [0, 1, 0, 1]
+
+
+def test_the_numpy_peer_keeps_its_counts():
+    data, truth = clustered_groups(12, num_clusters=4, rows_per_group=4, num_features=2)
+    peer = NumpyGibbs(data, truth)
+    for _ in range(20):
+        peer.sweep()
+    again = NumpyGibbs(data, peer.z)
+    used = slice(0, peer.num_blocks)
+    assert np.array_equal(peer.z, again.z)
+    np.testing.assert_array_equal(peer.sizes[used], again.sizes[used])
+    np.testing.assert_array_equal(peer.blocks[used], again.blocks[used])
+    np.testing.assert_allclose(peer.log_marginals[used], again.log_marginals[used], atol=1e-9)
 
 
 def test_unknown_names(capsys):

@@ -195,7 +195,7 @@ def test_improbable_blocks_that_decide():
     # That the case is as hard as it claims: stopped by probability alone, the answer is another.
     assert 0 < posterior.coclustering()[0, -1] < 1e-12
     likely = np.zeros(2)
-    for informants in posterior._informants(group):
+    for informants in posterior.informing_blocks(group):
         log_joint = log_row_predictive(
             informants.counts, case.label_prior, case.feature_prior, [row]
         )
@@ -223,7 +223,7 @@ def test_what_is_left_is_the_probability_still_to_come():
     case = random_case(1, num_groups=8, concentration=3.0, rows=3)
     posterior = bl.exact(case.model, case.table)
     for group in (2, -1):
-        batches = list(posterior._informants(group))
+        batches = list(posterior.informing_blocks(group))
         assert len(batches) > 1
         total = sum(batch.probability.sum() for batch in batches)
         assert total == pytest.approx(1.0, abs=1e-12)

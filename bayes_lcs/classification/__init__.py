@@ -1,0 +1,1 @@
+"""Estimators that classify, with the manners of scikit-learn."""
