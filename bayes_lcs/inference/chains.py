@@ -1,9 +1,10 @@
 """Running chains of a kernel: side by side, in chunks of about half a second, with room to grow.
 
 The driver returns to Python after every chunk, so that progress shows and Ctrl-C keeps what is
-done. The key of a sweep depends on the chain and the number of the sweep only, and a state is a
-function of its partition, so neither the length of the chunks nor the number of slots changes a
-draw: a chunk that ran out of slots is thrown away and repeated with more.
+done. The key of a sweep depends on the chain and the number of the sweep only, states are put in
+order at certain numbers of sweeps only, and empty slots at the end change nothing: so neither the
+length of the chunks nor the number of slots changes a draw. A chunk that ran out of slots is
+thrown away and repeated with more.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from bayes_lcs.core.progress import progress_bar
 __all__ = ["AVERAGED", "ChainDraws", "ChainProblem", "run_chains"]
 
 CHUNK_SECONDS = 0.5
-BUFFER = 128
+BUFFER = 256
 MOST_PARTS = 8
 
 AVERAGED = "label_probabilities"
@@ -59,8 +60,8 @@ class ChainProblem(Protocol):
     def enlarged(self, state: Any) -> Any:
         """The state with more room."""
 
-    def trimmed(self, state: Any) -> Any:
-        """The state with less room where most of it is empty, else the state itself."""
+    def tidied(self, state: Any) -> Any:
+        """The state in good order, with less room where most of it is empty."""
 
     def status(self, info: Any) -> str:
         """The last draw of all chains in a few words."""
@@ -161,6 +162,18 @@ def num_parts(chains: int, cores: int) -> int:
     )
 
 
+def next_tidying(sweep: int) -> int:
+    """The next sweep number at which states are put in order: it must not depend on the clock.
+
+    Examples
+    --------
+    >>> [next_tidying(sweep) for sweep in (0, 4, 5, 255, 256, 300)]
+    [4, 16, 16, 256, 512, 512]
+    """
+    early = [number for number in (4, 16, 64) if number > sweep]
+    return early[0] if early else (sweep // BUFFER + 1) * BUFFER
+
+
 class _Parts:
     """Chains in equal parts that run side by side; a part's chains run one after the other."""
 
@@ -168,11 +181,13 @@ class _Parts:
         self.problem = problem
         self.count = num_parts(len(keys), len(os.sched_getaffinity(0)))
         self.keys = jnp.split(keys, self.count)
-        self.states = [
-            jax.tree.map(lambda leaf, n=n: jnp.split(leaf, self.count)[n], state)
-            for n in range(self.count)
-        ]
+        self.states = self._split(state)
         self.new_shape = True
+
+    def _split(self, state: Any) -> list[Any]:
+        leaves, structure = jax.tree.flatten(state)
+        split = [jnp.split(leaf, self.count) for leaf in leaves]
+        return [jax.tree.unflatten(structure, part) for part in zip(*split, strict=True)]
 
     def run(self, *numbers: int) -> tuple[list[Any], list[Any]]:
         """New states and information of all parts, without keeping them."""
@@ -200,16 +215,12 @@ class _Parts:
         self.states = [self.problem.enlarged(state) for state in self.states]
         self.new_shape = True
 
-    def trim(self) -> None:
-        """Take away room that no part needs."""
+    def tidy(self) -> None:
+        """Put all parts in order, and take away room that none of them needs."""
+        before = jax.tree.map(jnp.shape, self.states[0])
         whole = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *self.states)
-        trimmed = self.problem.trimmed(whole)
-        if trimmed is not whole:
-            self.states = [
-                jax.tree.map(lambda leaf, n=n: jnp.split(leaf, self.count)[n], trimmed)
-                for n in range(self.count)
-            ]
-            self.new_shape = True
+        self.states = self._split(self.problem.tidied(whole))
+        self.new_shape |= jax.tree.map(jnp.shape, self.states[0]) != before
 
 
 def _drive(
@@ -233,8 +244,9 @@ def _drive(
                 in_warmup = done < warmup
                 spacing = 1 if in_warmup else thin
                 most = min(warmup - done if in_warmup else total - done, BUFFER * spacing)
+                most = min(most, max((next_tidying(done) - done) // spacing, 1) * spacing)
                 size = int(np.clip(CHUNK_SECONDS / seconds_per_sweep, 1, most))
-                size = most if in_warmup and size >= most else max(size // spacing, 1) * spacing
+                size = max(size // spacing, 1) * spacing
                 compiles, began = parts.new_shape, time.perf_counter()
                 states, infos = parts.run(done, size, spacing)
                 elapsed = time.perf_counter() - began
@@ -246,9 +258,10 @@ def _drive(
                     timed, timed_sweeps = timed + elapsed, timed_sweeps + size
                     rate = chains * timed_sweeps / timed
                 parts.keep(states)
+                if done + size >= next_tidying(done):
+                    parts.tidy()
                 done += size
                 info = _joined(infos, size // spacing)
-                parts.trim()
                 if not in_warmup:
                     kept.append(info)
                 tick(size, problem.status(info) + (f", {rate:,.0f} sweeps/s" if timed else ""))

@@ -43,7 +43,6 @@ __all__ = [
     "resize",
 ]
 
-LOOSE = 4  # occupied slots lie far apart if so many empty ones lie between them
 FEW = 4  # stale scores are few if they are at most one in so many
 
 
@@ -70,6 +69,8 @@ class PartitionState(NamedTuple):
         When each slot last changed.
     clock
         Number of changes so far.
+    alone : (U,)
+        ``log m`` of each group by itself.
     """
 
     z: jax.Array
@@ -81,6 +82,7 @@ class PartitionState(NamedTuple):
     known: jax.Array
     changed: jax.Array
     clock: jax.Array
+    alone: jax.Array
 
 
 class _Blocks(NamedTuple):
@@ -134,12 +136,13 @@ def init(
         jnp.full(z.size, -1, dtype=jnp.int32),
         jnp.zeros(num_slots, dtype=jnp.int32),
         jnp.zeros((), dtype=jnp.int32),
+        log_marginal(layout, vectors),
     )
 
 
-def forget(state: PartitionState) -> PartitionState:
+def forget(layout: BlockLayout, vectors: jax.Array, state: PartitionState) -> PartitionState:
     """The state without its scores: the counts of groups, or the prior, have changed."""
-    return state._replace(known=jnp.full_like(state.known, -1))
+    return state._replace(known=jnp.full_like(state.known, -1), alone=log_marginal(layout, vectors))
 
 
 def mark_changed(state: PartitionState, slots: jax.Array) -> PartitionState:
@@ -149,29 +152,19 @@ def mark_changed(state: PartitionState, slots: jax.Array) -> PartitionState:
 
 
 def packed(state: PartitionState) -> PartitionState:
-    """Renumber the slots by first occurrence once the occupied ones lie far apart.
-
-    Whether they do is decided by the occupied slots alone, so that empty ones at the end, of which
-    there may be any number, change nothing.
-    """
+    """Number the slots by first occurrence, the empty ones last."""
     num_groups, num_slots = state.z.size, state.sizes.size
-    occupied = state.sizes > 0
-    span = jnp.where(occupied, jnp.arange(1, num_slots + 1), 0).max()
-
-    def renumbered() -> PartitionState:
-        first = jax.ops.segment_min(jnp.arange(num_groups), state.z, num_slots)
-        order = jnp.argsort(jnp.where(occupied, first, num_groups), stable=True)
-        rank = jnp.zeros_like(order).at[order].set(jnp.arange(num_slots))
-        return state._replace(
-            z=rank[state.z].astype(state.z.dtype),
-            sizes=state.sizes[order],
-            blocks=state.blocks[order],
-            log_marginals=state.log_marginals[order],
-            scores=state.scores[:, order],
-            changed=state.changed[order],
-        )
-
-    return jax.lax.cond(span > occupied.sum() + LOOSE, renumbered, lambda: state)
+    first = jax.ops.segment_min(jnp.arange(num_groups), state.z, num_slots)
+    order = jnp.argsort(jnp.where(state.sizes > 0, first, num_groups), stable=True)
+    rank = jnp.zeros_like(order).at[order].set(jnp.arange(num_slots))
+    return state._replace(
+        z=rank[state.z].astype(state.z.dtype),
+        sizes=state.sizes[order],
+        blocks=state.blocks[order],
+        log_marginals=state.log_marginals[order],
+        scores=state.scores[:, order],
+        changed=state.changed[order],
+    )
 
 
 def resize(state: PartitionState, num_slots: int) -> PartitionState:
@@ -318,7 +311,7 @@ def build_kernel(layout: BlockLayout) -> Kernel:
                 state.z,
                 vectors,
                 uniforms,
-                log_marginal(layout, vectors),
+                state.alone,
                 state.scores,
                 state.known,
             ),

@@ -301,7 +301,7 @@ class PrototypeProblem:
         """The state itself."""
         return state
 
-    def trimmed(self, state: PrototypeState) -> PrototypeState:
+    def tidied(self, state: PrototypeState) -> PrototypeState:
         """The state itself."""
         return state
 

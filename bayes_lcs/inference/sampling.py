@@ -67,8 +67,9 @@ def draw_posterior(
         shape = (*info["log_joint"].shape, data.num_groups)
         z = np.broadcast_to(np.arange(data.num_groups), shape)
     else:
-        z = first_occurrence(z)
-    unknown = {"z": z.astype(np.uint16 if z.max(initial=0) < 2**16 else np.uint32)}
+        for draw in np.ndindex(z.shape[:2]):  # in place: all draws at once would not fit
+            z[draw] = first_occurrence(z[draw])
+    unknown = {"z": z.astype(np.uint16 if data.num_groups <= 2**16 else np.uint32, copy=False)}
     concentration, beta, labels = (info.pop(name) for name in ("concentration", "beta", "labels"))
     if isinstance(getattr(model, "concentration", None), Gamma):
         unknown["concentration"] = concentration

@@ -88,6 +88,9 @@ def _begin(
     return jax.vmap(begin)(starts, keys)
 
 
+_packed = jax.jit(jax.vmap(partition_gibbs.packed))
+
+
 @dataclass(frozen=True)
 class SharingProblem:
     """What the driver of chains asks of a model with conjugate blocks.
@@ -127,12 +130,13 @@ class SharingProblem:
         now = num_slots_of(state)
         return resized(state, slots_for(now + now // 2, self.design.num_groups))
 
-    def trimmed(self, state: SweepState) -> SweepState:
-        """The state with fewer slots where most of them are empty, else the state itself."""
+    def tidied(self, state: SweepState) -> SweepState:
+        """Occupied slots first, and fewer slots where most of them are empty."""
         if self.design.knows_partition:
             return state
-        occupied = np.asarray(state.partition.sizes > 0).any(axis=0)
-        wanted = slots_for(int(np.flatnonzero(occupied)[-1]) + 1, self.design.num_groups)
+        state = state._replace(partition=_packed(state.partition))
+        used = int(np.asarray(state.partition.sizes > 0).sum(axis=1).max())
+        wanted = slots_for(used, self.design.num_groups)
         return resized(state, wanted) if 2 * wanted <= num_slots_of(state) else state
 
     def status(self, info: SweepInfo) -> str:

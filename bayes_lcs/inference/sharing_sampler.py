@@ -188,9 +188,8 @@ def build_kernel(design: Design, data: ProblemData) -> Kernel:
         vectors = data.vectors if labels is None else labels.vectors
         moved = accepted = jnp.zeros((), dtype=jnp.int32)
         if not design.knows_partition:
-            partition = partition_gibbs.packed(partition)
             if learned is not None or labels is not None:
-                partition = partition_gibbs.forget(partition)
+                partition = partition_gibbs.forget(layout, vectors, partition)
             partition, info = partition_gibbs.build_kernel(layout)(
                 next(keys), partition, vectors, concentration
             )
@@ -239,7 +238,7 @@ def _info(
     share = sizes / design.num_groups
     entropy = -jnp.where(sizes > 0, share * jnp.log(jnp.where(sizes > 0, share, 1.0)), 0.0).sum()
     return SweepInfo(
-        z=state.partition.z,
+        z=state.partition.z.astype(jnp.uint16 if sizes.size < 2**16 else jnp.uint32),
         num_clusters=(sizes > 0).sum(),
         largest=sizes.max(),
         entropy=entropy,

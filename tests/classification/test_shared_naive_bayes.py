@@ -401,7 +401,7 @@ def test_it_survives_a_pickle():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"sharing": "some"}, "'sharing' parameter .* 'clustered'.* Got 'some' instead"),
+        ({"sharing": "some"}, "'sharing' parameter .*'clustered'.* Got 'some' instead"),
         ({"label_prior": 0.0}, "'label_prior' parameter"),
         ({"feature_prior": -1.0}, "'feature_prior' parameter"),
         ({"concentration": 0}, "'concentration' parameter"),
