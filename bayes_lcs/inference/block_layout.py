@@ -25,7 +25,14 @@ from bayes_lcs.core.dirichlet import MAX_TABLE_ENTRIES, log_rising_table
 from bayes_lcs.core.dirichlet_jax import log_rising
 from bayes_lcs.core.schema import Schema
 
-__all__ = ["BlockLayout", "block_layout", "group_vectors", "log_marginal", "row_dimensions"]
+__all__ = [
+    "BlockLayout",
+    "block_layout",
+    "group_vectors",
+    "log_marginal",
+    "row_dimensions",
+    "row_presence",
+]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -112,6 +119,16 @@ def row_dimensions(schema: Schema, features: NDArray) -> NDArray[np.int32]:
     total = num_labels * num_cells + label * num_features + np.arange(num_features)
     both = np.concatenate([np.where(seen, cell, dummy), np.where(seen, total, dummy)], axis=-1)
     return both.astype(np.int32)
+
+
+def row_presence(schema: Schema, features: NDArray) -> NDArray[np.int8]:
+    """The cells in which each row counts, whatever its label, and the features it has."""
+    codes = np.asarray(features, dtype=np.int64)
+    presence = np.zeros((len(codes), schema.num_cells + schema.num_features), dtype=np.int8)
+    row, feature = np.nonzero(codes >= 0)
+    presence[row, schema.offsets[feature] + codes[row, feature]] = 1
+    presence[row, schema.num_cells + feature] = 1
+    return presence
 
 
 def log_marginal(layout: BlockLayout, counts: jax.Array) -> jax.Array:

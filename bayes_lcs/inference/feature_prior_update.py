@@ -7,7 +7,7 @@ marginals ``m(T | beta)`` of all blocks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,9 +33,7 @@ class FeaturePriorInfo(NamedTuple):
     acceptance: jax.Array
 
 
-Kernel = Callable[
-    [jax.Array, FeaturePriorState, jax.Array], tuple[FeaturePriorState, FeaturePriorInfo]
-]
+Kernel = Callable[..., tuple[FeaturePriorState, FeaturePriorInfo]]
 
 
 def init(prior: Gamma) -> FeaturePriorState:
@@ -59,18 +57,23 @@ def symmetric_layout(
     return layout._replace(prior=prior, table=table.reshape(-1))
 
 
-def build_kernel(prior: Gamma, layout: BlockLayout) -> Kernel:
-    """The update, as ``kernel(rng_key, state, blocks)`` with block counts ``(K, D)``."""
+def build_kernel(prior: Gamma, layout: BlockLayout, reverse: bool = False) -> Kernel:
+    """The update, as ``kernel(rng_key, state, blocks, temperature)`` with block counts ``(K, D)``.
 
-    def log_target(log_beta: jax.Array, blocks: jax.Array) -> jax.Array:
-        starts = layout.scale * jnp.exp(log_beta)
-        likelihood = (log_rising(starts, blocks) @ layout.sign).sum()
-        return likelihood + prior.shape * log_beta - prior.rate * jnp.exp(log_beta)
+    At a temperature ``t`` every ``m`` counts to the power ``t``; reversed, steps are in the
+    opposite order.
+    """
 
     def kernel(
-        rng_key: jax.Array, state: FeaturePriorState, blocks: jax.Array
+        rng_key: jax.Array, state: FeaturePriorState, blocks: jax.Array, temperature: Any = 1.0
     ) -> tuple[FeaturePriorState, FeaturePriorInfo]:
-        beta, acceptance = walk_log(rng_key, state.beta, lambda b: log_target(b, blocks))
+        def log_target(log_beta: jax.Array) -> jax.Array:
+            starts = layout.scale * jnp.exp(log_beta)
+            likelihood = (log_rising(starts, blocks) @ layout.sign).sum()
+            density = prior.shape * log_beta - prior.rate * jnp.exp(log_beta)
+            return temperature * likelihood + density
+
+        beta, acceptance = walk_log(rng_key, state.beta, log_target, reverse)
         return FeaturePriorState(beta), FeaturePriorInfo(acceptance)
 
     return kernel

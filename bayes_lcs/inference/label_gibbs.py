@@ -12,7 +12,7 @@ all counts without the row itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -34,11 +34,14 @@ class LatentRows(NamedTuple):
         Whose label counts it belongs to: its group, or 0 where all share one ``phi``.
     dimensions : (M, L, 2F)
         From :func:`bayes_lcs.inference.block_layout.row_dimensions`.
+    presence : (M, C + F)
+        1 for the cells in which a row counts, and for the features it has; int8.
     """
 
     group: jax.Array
     owner: jax.Array
     dimensions: jax.Array
+    presence: jax.Array
 
 
 class LabelState(NamedTuple):
@@ -65,10 +68,7 @@ class LabelInfo(NamedTuple):
     probabilities: jax.Array
 
 
-Kernel = Callable[
-    [jax.Array, LabelState, PartitionState, jax.Array],
-    tuple[LabelState, PartitionState, LabelInfo],
-]
+Kernel = Callable[..., tuple[LabelState, PartitionState, LabelInfo]]
 
 
 def init(
@@ -83,45 +83,95 @@ def init(
     )
 
 
-def build_kernel(layout: BlockLayout, rows: LatentRows, label_prior: jax.Array) -> Kernel:
-    """One pass over the latent rows, as ``kernel(rng_key, labels, partition, prior)``.
+class _Carry(NamedTuple):
+    """What a row's new label changes."""
 
-    ``prior`` ``(D,)`` holds the Dirichlet parameters of the cells and of the totals.
+    label_counts: jax.Array
+    vectors: jax.Array
+    blocks: jax.Array
+
+
+class _Row(NamedTuple):
+    """What one update reads of its row."""
+
+    label: jax.Array
+    group: jax.Array
+    owner: jax.Array
+    slot: jax.Array
+    dimensions: jax.Array
+    presence: jax.Array
+    uniform: jax.Array
+
+
+def _add_to_row(array: jax.Array, row: jax.Array, change: jax.Array) -> jax.Array:
+    """``array[row] += change``, in place."""
+    added = array[row] + change.astype(array.dtype)
+    return jax.lax.dynamic_update_index_in_dim(array, added, row, 0)
+
+
+def build_kernel(
+    layout: BlockLayout, rows: LatentRows, label_prior: jax.Array, reverse: bool = False
+) -> Kernel:
+    """One pass over the latent rows, as ``kernel(rng_key, labels, partition, prior, temperature)``.
+
+    ``prior`` ``(D,)`` holds the Dirichlet parameters of the cells and of the totals. At a
+    temperature ``t`` the features count to the power ``t``; reversed, the last row is first.
     """
+    num_labels = label_prior.size
+    num_features = rows.dimensions.shape[-1] // 2
+    num_cells = rows.presence.shape[-1] - num_features
 
     def update(
-        carry: tuple[LabelState, PartitionState], step: tuple[jax.Array, ...], prior: jax.Array
-    ) -> tuple[tuple[LabelState, PartitionState], jax.Array]:
-        labels, partition = carry
-        row, group, owner, dimensions, uniform = step
-        slot = partition.z[group]
-        old = labels.labels[row]
-        label_counts = labels.label_counts.at[owner, old].add(-1)
-        vectors = labels.vectors.at[group, dimensions[old]].add(-1)
-        blocks = partition.blocks.at[slot, dimensions[old]].add(-1)
-        terms = layout.sign[dimensions] * jnp.log(blocks[slot, dimensions] + prior[dimensions])
+        carry: _Carry, row: _Row, prior: jax.Array, temperature: Any
+    ) -> tuple[_Carry, tuple[jax.Array, jax.Array]]:
+        is_old = jnp.arange(num_labels) == row.label
+        own_labels = carry.label_counts[row.owner] - is_old
+        sign = layout.sign[row.dimensions]
+        counts = carry.blocks[row.slot][row.dimensions] - is_old[:, None]
         # The dummy dimension has sign 0, and its count may be anything: its log must not be NaN.
-        terms = jnp.where(layout.sign[dimensions] == 0.0, 0.0, terms)
-        scores = jnp.log(label_counts[owner] + label_prior) + terms.sum(axis=-1)
-        new = draw_index(uniform, scores)
-        labels = LabelState(
-            labels.labels.at[row].set(new),
-            label_counts.at[owner, new].add(1),
-            vectors.at[group, dimensions[new]].add(1),
+        terms = jnp.where(sign == 0.0, 0.0, sign * jnp.log(counts + prior[row.dimensions]))
+        scores = jnp.log(own_labels + label_prior) + temperature * terms.sum(axis=-1)
+        new = draw_index(row.uniform, scores)
+        # Dense and in place: what one label loses another gains.
+        change = (jnp.arange(num_labels) == new).astype(jnp.int32) - is_old
+        in_cells = change[:, None] * row.presence[:num_cells]
+        in_totals = change[:, None] * row.presence[num_cells:]
+        nothing = jnp.zeros(1, dtype=in_cells.dtype)
+        moved = jnp.concatenate([in_cells.reshape(-1), in_totals.reshape(-1), nothing])
+        carry = _Carry(
+            _add_to_row(carry.label_counts, row.owner, change),
+            _add_to_row(carry.vectors, row.group, moved),
+            _add_to_row(carry.blocks, row.slot, moved),
         )
-        partition = partition._replace(blocks=blocks.at[slot, dimensions[new]].add(1))
-        return (labels, partition), jax.nn.softmax(scores)
+        return carry, (new, jax.nn.softmax(scores))
 
     def kernel(
-        rng_key: jax.Array, labels: LabelState, partition: PartitionState, prior: jax.Array
+        rng_key: jax.Array,
+        labels: LabelState,
+        partition: PartitionState,
+        prior: jax.Array,
+        temperature: Any = 1.0,
     ) -> tuple[LabelState, PartitionState, LabelInfo]:
         num_rows = rows.group.size
-        uniforms = jax.random.uniform(rng_key, (num_rows,), dtype=prior.dtype)
-        steps = (jnp.arange(num_rows), rows.group, rows.owner, rows.dimensions, uniforms)
-        (labels, partition), probabilities = jax.lax.scan(
-            lambda carry, step: update(carry, step, prior), (labels, partition), steps
+        steps = _Row(
+            labels.labels,
+            rows.group,
+            rows.owner,
+            partition.z[rows.group],
+            rows.dimensions,
+            rows.presence,
+            jax.random.uniform(rng_key, (num_rows,), dtype=prior.dtype),
         )
-        partition = partition._replace(log_marginals=log_marginal(layout, partition.blocks))
+        carry, (drawn, probabilities) = jax.lax.scan(
+            lambda carry, row: update(carry, row, prior, temperature),
+            _Carry(labels.label_counts, labels.vectors, partition.blocks),
+            steps,
+            reverse=reverse,
+        )
+        partition = partition._replace(
+            blocks=carry.blocks, log_marginals=log_marginal(layout, carry.blocks)
+        )
+        labels = LabelState(drawn, carry.label_counts, carry.vectors)
         return labels, partition, LabelInfo(probabilities)
 
     return kernel

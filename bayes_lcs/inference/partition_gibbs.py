@@ -23,7 +23,7 @@ which in a settled partition is nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -113,9 +113,7 @@ class PartitionInfo(NamedTuple):
     num_moved: jax.Array
 
 
-Kernel = Callable[
-    [jax.Array, PartitionState, jax.Array, jax.Array], tuple[PartitionState, PartitionInfo]
-]
+Kernel = Callable[..., tuple[PartitionState, PartitionInfo]]
 
 
 def init(
@@ -225,10 +223,11 @@ def _moved(blocks: jax.Array, vector: jax.Array, source: jax.Array, goal: jax.Ar
     return put(blocks, blocks[goal] + vector, goal, 0)
 
 
-def build_kernel(layout: BlockLayout) -> Kernel:
-    """One sweep over all groups, as ``kernel(rng_key, state, vectors, concentration)``.
+def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
+    """One sweep of all groups: ``kernel(rng_key, state, vectors, concentration, temperature)``.
 
     ``vectors`` ``(U, D)`` are the groups' counts, which latent labels may change between sweeps.
+    At a temperature ``t`` every ``m`` counts to the power ``t``; reversed, the last group is first.
     """
 
     def score(carry: _Blocks, vector: jax.Array, slot: jax.Array, own: jax.Array) -> jax.Array:
@@ -259,7 +258,7 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         )
 
     def update(
-        carry: _Blocks, step: _Step, log_concentration: jax.Array
+        carry: _Blocks, step: _Step, log_concentration: jax.Array, temperature: jax.Array
     ) -> tuple[_Blocks, tuple[jax.Array, jax.Array, jax.Array]]:
         # Comparisons with the slot numbers in place of indexed updates: they fuse into one loop.
         slots = jnp.arange(carry.sizes.size, dtype=jnp.int32)
@@ -270,8 +269,8 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         occupied = sizes > 0
         none_free = occupied.all()
         is_free = (slots == jnp.argmin(occupied)) & ~none_free
-        alone = log_concentration + step.log_alone
-        weights = jnp.where(occupied, jnp.log(sizes.astype(scores.dtype)) + scores, -jnp.inf)
+        alone = log_concentration + temperature * step.log_alone
+        weights = jnp.where(occupied, jnp.log(sizes) + temperature * scores, -jnp.inf)
         weights = jnp.where(is_free, alone, weights)
         # With no slot free, a new block's share comes last, and a draw must not fall into it.
         new, lost = draw_slot(step.uniform, weights, jnp.where(none_free, alone, -jnp.inf))
@@ -292,13 +291,17 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         return carry, (new, scores, clock - moved)
 
     def kernel(
-        rng_key: jax.Array, state: PartitionState, vectors: jax.Array, concentration: jax.Array
+        rng_key: jax.Array,
+        state: PartitionState,
+        vectors: jax.Array,
+        concentration: jax.Array,
+        temperature: Any = 1.0,
     ) -> tuple[PartitionState, PartitionInfo]:
         num_groups = state.z.size
         uniforms = jax.random.uniform(rng_key, (num_groups,), dtype=state.log_marginals.dtype)
         log_concentration = jnp.log(concentration)
         blocks, (z, scores, known) = jax.lax.scan(
-            lambda carry, step: update(carry, step, log_concentration),
+            lambda carry, step: update(carry, step, log_concentration, temperature),
             _Blocks(
                 state.sizes,
                 state.blocks,
@@ -315,6 +318,7 @@ def build_kernel(layout: BlockLayout) -> Kernel:
                 state.scores,
                 state.known,
             ),
+            reverse=reverse,
         )
         moved = (z != state.z).sum()
         return state._replace(z=z, scores=scores, known=known, **blocks._asdict()), PartitionInfo(

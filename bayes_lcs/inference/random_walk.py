@@ -17,13 +17,20 @@ WIDTHS = (1.0, 0.2, 0.04)
 
 
 def walk_log(
-    rng_key: jax.Array, value: jax.Array, log_target: Callable[[jax.Array], jax.Array]
+    rng_key: jax.Array,
+    value: jax.Array,
+    log_target: Callable[[jax.Array], jax.Array],
+    reverse: bool = False,
 ) -> tuple[jax.Array, jax.Array]:
-    """A new value, and the share of the proposals that were accepted."""
+    """A new value, and the share of the proposals that were accepted.
+
+    Reversed, the narrowest walk comes first.
+    """
     current = jnp.log(value)
     height = log_target(current)
     accepted = jnp.zeros((), current.dtype)
-    for width, key in zip(WIDTHS, jax.random.split(rng_key, len(WIDTHS)), strict=True):
+    widths = reversed(WIDTHS) if reverse else WIDTHS
+    for width, key in zip(widths, jax.random.split(rng_key, len(WIDTHS)), strict=True):
         key_move, key_accept = jax.random.split(key)
         proposal = current + width * jax.random.normal(key_move, dtype=current.dtype)
         proposed = log_target(proposal)

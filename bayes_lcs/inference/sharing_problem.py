@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.inference import partition_gibbs
-from bayes_lcs.inference.block_layout import block_layout, group_vectors, row_dimensions
+from bayes_lcs.inference.block_layout import (
+    block_layout,
+    group_vectors,
+    row_dimensions,
+    row_presence,
+)
 from bayes_lcs.inference.label_gibbs import LatentRows
 from bayes_lcs.inference.sharing_sampler import (
     Design,
@@ -156,6 +161,7 @@ def latent_rows(data: GroupedTable, shares_labels: bool) -> LatentRows | None:
         jnp.asarray(group),
         jnp.asarray(np.zeros_like(group) if shares_labels else group),
         jnp.asarray(row_dimensions(data.schema, data.features[latent])),
+        jnp.asarray(row_presence(data.schema, data.features[latent])),
     )
 
 

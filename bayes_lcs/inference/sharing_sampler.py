@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -89,7 +89,7 @@ class SweepInfo(NamedTuple):
     split_merge_accepted: jax.Array
 
 
-Kernel = Callable[[jax.Array, SweepState], tuple[SweepState, SweepInfo]]
+Kernel = Callable[..., tuple[SweepState, SweepInfo]]
 
 
 @dataclass(frozen=True)
@@ -170,58 +170,126 @@ def init(
     )
 
 
-def build_kernel(design: Design, data: ProblemData) -> Kernel:
-    """The whole sweep, as ``kernel(rng_key, state)``."""
-    learned = design.feature_prior
-    gamma = design.concentration
+class _Tally(NamedTuple):
+    """What the moves of a sweep report, together."""
 
-    def kernel(rng_key: jax.Array, state: SweepState) -> tuple[SweepState, SweepInfo]:
+    moved: jax.Array
+    accepted: jax.Array
+    probabilities: jax.Array
+
+
+Move = Callable[[jax.Array, SweepState, _Tally], tuple[SweepState, _Tally]]
+
+
+def layout_of(design: Design, data: ProblemData, beta: jax.Array) -> BlockLayout:
+    """Dimensions and tables, under a learned feature prior those of its present value."""
+    if design.feature_prior is None:
+        return data.layout
+    scales = np.asarray(design.scales)
+    return feature_prior_update.symmetric_layout(data.layout, scales, design.max_count, beta)
+
+
+def _conjugate_moves(
+    design: Design, data: ProblemData, layout: BlockLayout, temperature: Any, reverse: bool
+) -> list[Move]:
+    """Moves of the partition and of missing labels, which need the tables of a feature prior."""
+    moves: list[Move] = []
+
+    def vectors_of(state: SweepState) -> jax.Array:
+        return data.vectors if state.labels is None else state.labels.vectors
+
+    def sweep(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
+        partition, vectors = state.partition, vectors_of(state)
+        if design.feature_prior is not None or state.labels is not None:
+            partition = partition_gibbs.forget(layout, vectors, partition)
+        update = partition_gibbs.build_kernel(layout, reverse)
+        partition, info = update(key, partition, vectors, state.concentration, temperature)
+        tally = tally._replace(moved=info.num_moved.astype(jnp.int32))
+        return state._replace(partition=partition), tally
+
+    def split(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
+        propose = split_merge.build_kernel(layout)
+        partition, info = propose(
+            key, state.partition, vectors_of(state), state.concentration, temperature
+        )
+        accepted = tally.accepted + info.accepted.astype(jnp.int32)
+        return state._replace(partition=partition), tally._replace(accepted=accepted)
+
+    def label(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
+        assert state.labels is not None
+        assert data.rows is not None
+        update = label_gibbs.build_kernel(layout, data.rows, data.label_prior, reverse)
+        labels, partition, info = update(
+            key, state.labels, state.partition, layout.prior, temperature
+        )
+        state = state._replace(partition=partition, labels=labels)
+        return state, tally._replace(probabilities=info.probabilities)
+
+    if not design.knows_partition:
+        moves.append(sweep)
+        if design.num_groups > 1:
+            moves += [split] * design.num_split_merge
+    if data.rows is not None:
+        moves.append(label)
+    return moves
+
+
+def _prior_moves(design: Design, data: ProblemData, temperature: Any, reverse: bool) -> list[Move]:
+    """Moves of what is learned."""
+    moves: list[Move] = []
+    gamma, learned = design.concentration, design.feature_prior
+
+    def concentrate(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
+        assert gamma is not None
+        move = concentration_update.build_kernel(gamma, design.num_groups)
+        start = concentration_update.ConcentrationState(state.concentration)
+        after, _ = move(key, start, (state.partition.sizes > 0).sum())
+        return state._replace(concentration=after.concentration), tally
+
+    def walk(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
+        assert learned is not None
+        move = feature_prior_update.build_kernel(learned, data.layout, reverse)
+        start = feature_prior_update.FeaturePriorState(state.beta)
+        after, _ = move(key, start, state.partition.blocks, temperature)
+        layout = layout_of(design, data, after.beta)
+        partition = state.partition._replace(
+            log_marginals=log_marginal(layout, state.partition.blocks)
+        )
+        return state._replace(beta=after.beta, partition=partition), tally
+
+    if gamma is not None:
+        moves.append(concentrate)
+    if learned is not None:
+        moves.append(walk)
+    return moves
+
+
+def build_kernel(design: Design, data: ProblemData, reverse: bool = False) -> Kernel:
+    """The whole sweep, as ``kernel(rng_key, state, temperature=1.0)``.
+
+    At a temperature ``t`` the invariant distribution has the likelihood of the features to the
+    power ``t``. Reversed, the same moves are made in the opposite order, which is the reversal of
+    the sweep in time: each move by itself is reversible.
+    """
+
+    def kernel(
+        rng_key: jax.Array, state: SweepState, temperature: Any = 1.0
+    ) -> tuple[SweepState, SweepInfo]:
         keys = iter(jax.random.split(rng_key, 4 + design.num_split_merge))
-        partition, labels = state.partition, state.labels
-        concentration, beta = state.concentration, state.beta
-        layout = data.layout
-        if learned is not None:
-            layout = feature_prior_update.symmetric_layout(
-                layout, np.asarray(design.scales), design.max_count, beta
-            )
-            partition = partition._replace(log_marginals=log_marginal(layout, partition.blocks))
-        vectors = data.vectors if labels is None else labels.vectors
-        moved = accepted = jnp.zeros((), dtype=jnp.int32)
-        if not design.knows_partition:
-            if learned is not None or labels is not None:
-                partition = partition_gibbs.forget(layout, vectors, partition)
-            partition, info = partition_gibbs.build_kernel(layout)(
-                next(keys), partition, vectors, concentration
-            )
-            moved = info.num_moved.astype(jnp.int32)
-            if design.num_groups > 1:
-                propose = split_merge.build_kernel(layout)
-                for _ in range(design.num_split_merge):
-                    partition, outcome = propose(next(keys), partition, vectors, concentration)
-                    accepted += outcome.accepted.astype(jnp.int32)
-        probabilities = jnp.zeros((0, design.num_labels))
-        if labels is not None and data.rows is not None:
-            update = label_gibbs.build_kernel(layout, data.rows, data.label_prior)
-            labels, partition, drawn = update(next(keys), labels, partition, layout.prior)
-            probabilities = drawn.probabilities
-        if gamma is not None:
-            move = concentration_update.build_kernel(gamma, design.num_groups)
-            concentration = move(
-                next(keys),
-                concentration_update.ConcentrationState(concentration),
-                (partition.sizes > 0).sum(),
-            )[0].concentration
-        if learned is not None:
-            walk = feature_prior_update.build_kernel(learned, layout)
-            beta = walk(next(keys), feature_prior_update.FeaturePriorState(beta), partition.blocks)[
-                0
-            ].beta
-            layout = feature_prior_update.symmetric_layout(
-                layout, np.asarray(design.scales), design.max_count, beta
-            )
-            partition = partition._replace(log_marginals=log_marginal(layout, partition.blocks))
-        state = SweepState(partition, labels, concentration, beta)
-        return state, _info(design, data, state, probabilities, moved, accepted)
+        zero = jnp.zeros((), dtype=jnp.int32)
+        tally = _Tally(zero, zero, jnp.zeros((0, design.num_labels)))
+        priors = _prior_moves(design, data, temperature, reverse)
+        if reverse:
+            for move in reversed(priors):
+                state, tally = move(next(keys), state, tally)
+        layout = layout_of(design, data, state.beta)
+        moves = _conjugate_moves(design, data, layout, temperature, reverse)
+        for move in reversed(moves) if reverse else moves:
+            state, tally = move(next(keys), state, tally)
+        if not reverse:
+            for move in priors:
+                state, tally = move(next(keys), state, tally)
+        return state, _info(design, data, state, tally)
 
     return kernel
 
@@ -230,9 +298,7 @@ def _info(
     design: Design,
     data: ProblemData,
     state: SweepState,
-    probabilities: jax.Array,
-    moved: jax.Array,
-    accepted: jax.Array,
+    tally: _Tally,
 ) -> SweepInfo:
     sizes = state.partition.sizes
     share = sizes / design.num_groups
@@ -246,9 +312,9 @@ def _info(
         concentration=state.concentration,
         beta=state.beta,
         labels=jnp.zeros(0, dtype=jnp.int32) if state.labels is None else state.labels.labels,
-        label_probabilities=probabilities,
-        moved=moved,
-        split_merge_accepted=accepted,
+        label_probabilities=tally.probabilities,
+        moved=tally.moved,
+        split_merge_accepted=tally.accepted,
     )
 
 

@@ -19,7 +19,7 @@ may use the same one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -47,20 +47,22 @@ class _Dealing(NamedTuple):
     log_q: jax.Array
 
 
-Kernel = Callable[
-    [jax.Array, PartitionState, jax.Array, jax.Array], tuple[PartitionState, SplitMergeInfo]
-]
+Kernel = Callable[..., tuple[PartitionState, SplitMergeInfo]]
 
 
 def build_kernel(layout: BlockLayout) -> Kernel:
-    """One proposal, as ``kernel(rng_key, state, vectors, concentration)``."""
+    """One proposal, as ``kernel(rng_key, state, vectors, concentration, temperature)``."""
 
     def deal(
-        dealing: _Dealing, vector: jax.Array, forced: jax.Array, uniform: jax.Array
+        dealing: _Dealing,
+        vector: jax.Array,
+        forced: jax.Array,
+        uniform: jax.Array,
+        temperature: Any,
     ) -> tuple[_Dealing, jax.Array]:
         """Give one group to a side: where it must go (0 or 1), or by chance (-1)."""
         joined = log_marginal(layout, dealing.blocks + vector)
-        scores = jnp.log(dealing.sizes.astype(joined.dtype)) + joined - dealing.log_marginals
+        scores = jnp.log(dealing.sizes) + temperature * (joined - dealing.log_marginals)
         log_p = scores - jax.nn.logsumexp(scores)
         side = jnp.where(forced >= 0, forced, (jnp.log(uniform) >= log_p[0]).astype(jnp.int32))
         here = jnp.arange(2) == side
@@ -73,7 +75,11 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         return dealing, side
 
     def kernel(
-        rng_key: jax.Array, state: PartitionState, vectors: jax.Array, concentration: jax.Array
+        rng_key: jax.Array,
+        state: PartitionState,
+        vectors: jax.Array,
+        concentration: jax.Array,
+        temperature: Any = 1.0,
     ) -> tuple[PartitionState, SplitMergeInfo]:
         num_groups = state.z.size
         key_pair, key_order, key_deal, key_accept = jax.random.split(rng_key, 4)
@@ -95,7 +101,7 @@ def build_kernel(layout: BlockLayout) -> Kernel:
             dealing, on_second = carry
             group = order[i]
             forced = jnp.where(is_split, -1, (state.z[group] == slot_b).astype(jnp.int32))
-            dealing, side = deal(dealing, vectors[group], forced, uniforms[i])
+            dealing, side = deal(dealing, vectors[group], forced, uniforms[i], temperature)
             put = jax.lax.dynamic_update_index_in_dim
             return dealing, put(on_second, side == 1, group, 0)
 
@@ -119,8 +125,7 @@ def build_kernel(layout: BlockLayout) -> Kernel:
             jnp.log(concentration)
             + log_rising(1.0, dealing.sizes - 1).sum()
             - log_rising(1.0, dealing.sizes.sum() - 1)
-            + dealing.log_marginals.sum()
-            - log_together
+            + temperature * (dealing.log_marginals.sum() - log_together)
             - dealing.log_q
         )
         log_ratio = jnp.where(is_split, log_split, -log_split)

@@ -92,7 +92,10 @@ class Posterior:
 
     def num_clusters(self) -> FloatArray:
         """Posterior probability of each number of clusters; entry ``k`` for ``k`` clusters."""
-        counts = np.asarray(self.datatree["posterior"]["z"]).max(axis=-1).reshape(-1).astype(np.int64) + 1
+        counts = (
+            np.asarray(self.datatree["posterior"]["z"]).max(axis=-1).reshape(-1).astype(np.int64)
+            + 1
+        )
         return np.bincount(counts, minlength=self.data.num_groups + 1) / len(counts)
 
     def coclustering(self) -> FloatArray | scipy.sparse.csr_array:

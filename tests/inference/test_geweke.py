@@ -85,6 +85,13 @@ def row_dimensions(features: jax.Array) -> jax.Array:
     return jnp.concatenate([cell, jnp.broadcast_to(total, cell.shape)], axis=-1)
 
 
+def presence(features: jax.Array) -> jax.Array:
+    """The cells in which a row counts, and its features, ``(N, C + F)``."""
+    cells = (SCHEMA.offsets[:-1] + features)[:, :, None] == jnp.arange(SCHEMA.num_cells)
+    seen = jnp.ones((len(features), SCHEMA.num_features), dtype=jnp.int8)
+    return jnp.concatenate([cells.any(axis=1).astype(jnp.int8), seen], axis=1)
+
+
 def counted(state: Everything, which: np.ndarray) -> tuple[jax.Array, jax.Array]:
     """Label counts and count vectors of some of the rows."""
     rows = np.flatnonzero(which)
@@ -101,6 +108,7 @@ def posed(data: Any, state: Everything) -> tuple[Any, LabelState]:
         jnp.asarray(GROUPS[LATENT], dtype=jnp.int32),
         jnp.asarray(GROUPS[LATENT], dtype=jnp.int32),
         row_dimensions(state.features)[np.flatnonzero(LATENT)].astype(jnp.int32),
+        presence(state.features)[np.flatnonzero(LATENT)],
     )
     labels, vectors = counted(state, ~LATENT)
     all_labels, all_vectors = counted(state, np.ones_like(LATENT))
