@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from bayes_lcs.data.reader import read_grouped as read_grouped
     from bayes_lcs.data.table import GroupedTable as GroupedTable
     from bayes_lcs.evaluation.cross_validation import cross_validate as cross_validate
-    from bayes_lcs.evaluation.evidence import EvidenceWarning as EvidenceWarning
-    from bayes_lcs.evaluation.evidence import LogEvidence as LogEvidence
+    from bayes_lcs.evaluation.evidence import conditional_evidence as conditional_evidence
     from bayes_lcs.evaluation.evidence import evidence as evidence
     from bayes_lcs.evaluation.learning_curves import (
         average_learning_curve as average_learning_curve,
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from bayes_lcs.evaluation.leave_out import LeaveOutWarning as LeaveOutWarning
     from bayes_lcs.evaluation.leave_out import LeftOut as LeftOut
     from bayes_lcs.evaluation.leave_out import leave_one_out as leave_one_out
+    from bayes_lcs.evaluation.log_evidence import EvidenceWarning as EvidenceWarning
+    from bayes_lcs.evaluation.log_evidence import LogEvidence as LogEvidence
     from bayes_lcs.evaluation.losses import MeanLoss as MeanLoss
     from bayes_lcs.evaluation.losses import asymmetric_loss_curve as asymmetric_loss_curve
     from bayes_lcs.evaluation.losses import mean_loss as mean_loss
@@ -56,13 +57,13 @@ _HOMES = {
     "ClusteredNaiveBayes": "bayes_lcs.models.clustered",
     "CompleteSharing": "bayes_lcs.models.complete_sharing",
     "DataError": "bayes_lcs.data.errors",
-    "EvidenceWarning": "bayes_lcs.evaluation.evidence",
+    "EvidenceWarning": "bayes_lcs.evaluation.log_evidence",
     "ExactPosterior": "bayes_lcs.inference.exact_posterior",
     "Gamma": "bayes_lcs.core.priors",
     "GroupedTable": "bayes_lcs.data.table",
     "LeaveOutWarning": "bayes_lcs.evaluation.leave_out",
     "LeftOut": "bayes_lcs.evaluation.leave_out",
-    "LogEvidence": "bayes_lcs.evaluation.evidence",
+    "LogEvidence": "bayes_lcs.evaluation.log_evidence",
     "MeanLoss": "bayes_lcs.evaluation.losses",
     "NoSharing": "bayes_lcs.models.no_sharing",
     "NotExactError": "bayes_lcs.core.errors",
@@ -73,6 +74,7 @@ _HOMES = {
     "SharedNaiveBayesClassifier": "bayes_lcs.classification.shared_naive_bayes",
     "asymmetric_loss_curve": "bayes_lcs.evaluation.losses",
     "average_learning_curve": "bayes_lcs.evaluation.learning_curves",
+    "conditional_evidence": "bayes_lcs.evaluation.evidence",
     "cross_validate": "bayes_lcs.evaluation.cross_validation",
     "evidence": "bayes_lcs.evaluation.evidence",
     "exact": "bayes_lcs.inference.exact",
@@ -112,6 +114,7 @@ __all__ = [
     "__version__",
     "asymmetric_loss_curve",
     "average_learning_curve",
+    "conditional_evidence",
     "cross_validate",
     "evidence",
     "exact",

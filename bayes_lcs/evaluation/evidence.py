@@ -1,79 +1,53 @@
-"""Log evidence of a model, with its error and how it was obtained."""
+"""Log evidence of a model, and of its labels given its features, by the best means there are."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayes_lcs.core.errors import NotExactError
+from bayes_lcs.core.priors import Gamma
+from bayes_lcs.evaluation.annealed_evidence import annealed_evidence
+from bayes_lcs.evaluation.log_evidence import EvidenceWarning, LogEvidence, MeanWeight
 from bayes_lcs.evaluation.prototype_evidence import (
     LEAST_EFFECTIVE_DRAWS,
     prototype_log_evidence,
 )
-from bayes_lcs.inference.exact import exact, require_labels
+from bayes_lcs.inference.exact import MAX_GROUPS, exact
 from bayes_lcs.inference.exact_posterior import ClusteredPosterior, ExactPosterior
+from bayes_lcs.models.clustered import ClusteredNaiveBayes
 from bayes_lcs.models.prototype import Prototype
 
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["EvidenceWarning", "LogEvidence", "evidence", "evidence_of"]
+__all__ = ["conditional_evidence", "evidence", "evidence_of"]
 
-INTERVAL_WIDTH = 1.959963984540054
-"""Standard errors on each side of a 95 % interval."""
-
-
-class EvidenceWarning(UserWarning):
-    """An estimate whose stated error may be too small; the message says what to do."""
-
-
-@dataclass(frozen=True)
-class LogEvidence:
-    """``log P(X, Y)`` of a model.
-
-    Attributes
-    ----------
-    value
-        The log evidence, or its estimate.
-    lower, upper
-        A 95 % interval; equal to ``value`` where the value is exact.
-    standard_error
-        Zero where the value is exact.
-    method
-        ``"closed-form"``, ``"exact"`` (sum over all partitions) or ``"importance"``.
-    effective_draws
-        Effective sample size of the weights (the smallest, where several integrals are added);
-        infinite where the value is exact.
-    model
-        Name of the model.
-    """
-
-    value: float
-    lower: float
-    upper: float
-    standard_error: float
-    method: str
-    effective_draws: float
-    model: str
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether there is no sampling error."""
-        return self.standard_error == 0.0
-
-    def __str__(self) -> str:
-        error = "exact" if self.is_exact else f"± {self.standard_error:.2g}"
-        return f"{self.model}: {self.value:.2f} ({error}, {self.method})"
+METHODS = ("auto", "exact", "importance", "ais")
 
 
 def evidence_of(posterior: ExactPosterior) -> LogEvidence:
     """The evidence that an exact posterior has already computed."""
-    method = "exact" if isinstance(posterior, ClusteredPosterior) else "closed-form"
-    value = posterior.log_evidence
-    return LogEvidence(value, value, value, 0.0, method, np.inf, posterior.model.name)
+    if isinstance(posterior, ClusteredPosterior):
+        method, how = "exact", "sum over all partitions of the groups"
+    else:
+        method, how = "closed-form", "all parameters integrated out"
+    return LogEvidence.exact(posterior.log_evidence, method, posterior.model.name, how)
+
+
+def _best_method(model: Any, data: GroupedTable) -> str:
+    labelled = bool((data.labels >= 0).all())
+    if isinstance(model, Prototype):
+        learned = isinstance(model.feature_prior, Gamma)
+        return "importance" if labelled and not learned else "ais"
+    if not labelled:
+        return "ais"
+    if isinstance(model, ClusteredNaiveBayes):
+        learned = isinstance(model.feature_prior, Gamma) or isinstance(model.concentration, Gamma)
+        return "ais" if learned or data.num_groups > MAX_GROUPS else "exact"
+    return "exact"
 
 
 def evidence(
@@ -81,21 +55,35 @@ def evidence(
     data: GroupedTable,
     method: str = "auto",
     *,
+    precision: float = 0.1,
     num_draws: int = 4000,
+    max_chains: int = 512,
+    bracket: bool = True,
     seed: int = 0,
     progress: bool | None = None,
 ) -> LogEvidence:
-    """Log evidence ``log P(X, Y)`` of a model, by the best method there is for it.
+    """Log evidence of a model: ``log P`` of the observed part of a table.
+
+    Missing features are simply not there; missing labels are summed over. Of a table without
+    missing labels it is ``log P(X, Y)``.
 
     Parameters
     ----------
-    method : {"auto", "exact", "importance"}
+    method : {"auto", "exact", "importance", "ais"}
         ``auto`` takes the closed form (no sharing, complete sharing), the exact sum over all
-        partitions (clustered naive Bayes up to 24 groups) or importance sampling (prototype).
+        partitions (clustered naive Bayes up to 24 groups), importance sampling of the factors
+        (prototype), and annealed importance sampling where labels are missing, hyper-parameters
+        are learned or groups are too many.
+    precision
+        Standard error in nats at which annealed importance sampling is content.
     num_draws
         Draws for each integral of the prototype model; up to 16 times as many where few count.
+    max_chains
+        Most chains of annealed importance sampling.
+    bracket
+        Whether reversed chains give an upper end too.
     seed
-        Seed of those draws.
+        Seed of all draws.
 
     Examples
     --------
@@ -104,30 +92,102 @@ def evidence(
     >>> bl.evidence(bl.NoSharing(), data).method
     'closed-form'
     """
-    if method not in {"auto", "exact", "importance"}:
-        raise ValueError(f"method must be 'auto', 'exact' or 'importance', got {method!r}")
-    if isinstance(model, Prototype):
-        if method == "exact":
-            raise NotExactError("the prototype model has no exact evidence; use method='auto'")
-        require_labels(data)
-        found = prototype_log_evidence(model, data.counts(), num_draws, seed, progress)
-        if found.effective_draws < LEAST_EFFECTIVE_DRAWS:
-            warnings.warn(
-                f"one of the integrals rests on {found.effective_draws:.0f} effective draws only; "
-                "its stated error may be too small. Draw more with num_draws=",
-                EvidenceWarning,
-                stacklevel=2,
-            )
-        margin = INTERVAL_WIDTH * found.standard_error
-        return LogEvidence(
-            found.value,
-            found.value - margin,
-            found.value + margin,
-            found.standard_error,
-            "importance",
-            found.effective_draws,
-            model.name,
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    chosen = _best_method(model, data) if method == "auto" else method
+    if chosen == "ais":
+        return annealed_evidence(
+            model,
+            data,
+            precision=precision,
+            max_chains=max_chains,
+            bracket=bracket,
+            seed=seed,
+            progress=progress,
         )
-    if method == "importance":
+    if isinstance(model, Prototype):
+        if chosen == "exact":
+            raise NotExactError("the prototype model has no exact evidence; use method='auto'")
+        return _prototype_evidence(model, data, num_draws, seed, progress)
+    if chosen == "importance":
         raise ValueError("importance sampling is for the prototype model; use method='auto'")
     return evidence_of(exact(model, data, progress=progress))
+
+
+def _prototype_evidence(
+    model: Prototype, data: GroupedTable, num_draws: int, seed: int, progress: bool | None
+) -> LogEvidence:
+    if (data.labels < 0).any():
+        raise NotExactError(
+            f"{int((data.labels < 0).sum())} rows have no label: their labels are summed over by "
+            "method='ais', which method='auto' takes"
+        )
+    found = prototype_log_evidence(model, data.counts(), num_draws, seed, progress)
+    if found.effective_draws < LEAST_EFFECTIVE_DRAWS:
+        warnings.warn(
+            f"one of the integrals rests on {found.effective_draws:.0f} effective draws only; "
+            "its stated error may be too small. Draw more with num_draws=, or use method='ais'",
+            EvidenceWarning,
+            stacklevel=3,
+        )
+    mean = MeanWeight(found.value, found.standard_error, found.effective_draws)
+    how = f"importance sampling of every (label, feature) integral, {num_draws} draws or more each"
+    return LogEvidence.estimated(mean, "importance", model.name, how)
+
+
+def conditional_evidence(
+    model: Any,
+    data: GroupedTable,
+    *,
+    precision: float = 0.1,
+    num_draws: int = 4000,
+    max_chains: int = 512,
+    bracket: bool = True,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> LogEvidence:
+    """Log probability of the known labels given the features, ``log P(Y | X)``.
+
+    ``P(Y | X) = P(X, Y) / P(X)``, and ``P(X)`` is the evidence of the table with every label
+    missing: a sum over all labelings, by annealed importance sampling (thesis section 4.3, A.2).
+
+    Parameters
+    ----------
+    precision, num_draws, max_chains, bracket, seed
+        As for :func:`bayes_lcs.evidence`; errors of numerator and denominator add in quadrature.
+
+    Examples
+    --------
+    >>> import bayes_lcs as bl
+    >>> data, _ = bl.NoSharing().simulate(bl.Schema(2, (2,)), [3, 2], seed=0)
+    >>> found = bl.conditional_evidence(bl.NoSharing(), data, precision=0.05)
+    >>> found.value < 0.0, found.method
+    (True, 'closed-form/ais')
+    """
+    options: dict[str, Any] = {
+        "precision": precision,
+        "num_draws": num_draws,
+        "max_chains": max_chains,
+        "bracket": bracket,
+        "seed": seed,
+        "progress": progress,
+    }
+    together = evidence(model, data, **options)
+    unlabelled = data.mask_labels(np.arange(data.num_rows))
+    features = evidence(model, unlabelled, **options)
+    error = float(np.hypot(together.standard_error, features.standard_error))
+    return LogEvidence(
+        together.value - features.value,
+        together.value
+        - features.value
+        - ((together.value - together.lower) ** 2 + (features.upper - features.value) ** 2) ** 0.5,
+        together.value
+        - features.value
+        + ((together.upper - together.value) ** 2 + (features.value - features.lower) ** 2) ** 0.5,
+        error,
+        f"{together.method}/{features.method}",
+        min(together.effective_draws, features.effective_draws),
+        model.name,
+        f"P(X, Y): {together.how}. P(X): {features.how}",
+        features.bracket,
+    )

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["exact", "exact_memory", "exact_seconds", "require_labels"]
 
+MAX_GROUPS = 24
+"""Up to here the sum over all partitions takes about a minute and a gibibyte."""
+
 BYTES_PER_SUBSET = 72
 """For tables and scratch arrays of each of the ``2**U`` subsets; measured peaks are 51 to 63."""
 
@@ -56,7 +59,7 @@ def exact_seconds(num_groups: int) -> float:
 
 
 def exact(
-    model: Any, data: GroupedTable, *, max_groups: int = 24, progress: bool | None = None
+    model: Any, data: GroupedTable, *, max_groups: int = MAX_GROUPS, progress: bool | None = None
 ) -> ExactPosterior:
     """The exact posterior of a model, without sampling.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -79,7 +79,7 @@ class PrototypeInfo(NamedTuple):
     acceptance: jax.Array
 
 
-Kernel = Callable[[jax.Array, PrototypeState], tuple[PrototypeState, PrototypeInfo]]
+Kernel = Callable[..., tuple[PrototypeState, PrototypeInfo]]
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,8 @@ class PrototypeDesign:
         From :func:`bayes_lcs.inference.prototype_update.tail_length`.
     num_adapt
         Sweeps over which the widths of the steps are adapted.
+    widths
+        Where given, every sweep walks once at each of these widths, and none is adapted.
     """
 
     schema: Schema
@@ -102,6 +104,7 @@ class PrototypeDesign:
     feature_prior: Gamma | None
     tail_length: int
     num_adapt: int
+    widths: tuple[float, ...] = ()
 
     def kernel(self, data: PrototypeData) -> Kernel:
         """The sweep over these data."""
@@ -135,7 +138,7 @@ class PrototypeData(NamedTuple):
     rows: LatentRows | None
 
 
-def _cell_of(schema: Schema) -> tuple[np.ndarray, np.ndarray]:
+def cell_of(schema: Schema) -> tuple[np.ndarray, np.ndarray]:
     """For every (pair, value) its place on the flat axis ``L C``, and whether it exists."""
     widths = np.asarray(schema.num_values)
     values = np.arange(max(schema.num_values, default=1))
@@ -148,7 +151,7 @@ def _cell_of(schema: Schema) -> tuple[np.ndarray, np.ndarray]:
 
 def padded_counts(schema: Schema, vectors: jax.Array) -> jax.Array:
     """``(U, D)`` to ``(U, B, V)``."""
-    cell, exists = _cell_of(schema)
+    cell, exists = cell_of(schema)
     return jnp.where(exists, vectors[:, cell], 0)
 
 
@@ -175,47 +178,89 @@ def init(
     return PrototypeState(prototype_update.init(log_scatter), labels, counted, beta)
 
 
-def build_kernel(design: PrototypeDesign, data: PrototypeData) -> Kernel:
-    """The whole sweep, as ``kernel(rng_key, state)``."""
+def build_kernel(design: PrototypeDesign, data: PrototypeData, reverse: bool = False) -> Kernel:
+    """The whole sweep, as ``kernel(rng_key, state, temperature=1.0)``.
+
+    At a temperature ``t`` the invariant distribution has the likelihood of the features to the
+    power ``t``. Reversed, the same moves are made in the opposite order.
+    """
     schema, learned = design.schema, design.feature_prior
-    exists = jnp.asarray(_cell_of(schema)[1])
+    exists = jnp.asarray(cell_of(schema)[1])
     walk = prototype_update.build_kernel(
-        design.strength_prior, design.tail_length, design.num_adapt
+        design.strength_prior, design.tail_length, design.num_adapt, reverse
     )
 
-    def kernel(rng_key: jax.Array, state: PrototypeState) -> tuple[PrototypeState, PrototypeInfo]:
-        key_walk, key_labels, key_beta = jax.random.split(rng_key, 3)
-        labels, counted, beta = state.labels, state.counted, state.beta
-        position, acceptance = jax.lax.scan(
-            lambda walked, key: walk(key, walked, counted, data.prior * beta),
-            state.walk,
-            jax.random.split(key_walk, ROUNDS),
+    def walk_prototypes(
+        key: jax.Array, state: PrototypeState, temperature: Any
+    ) -> tuple[PrototypeState, jax.Array]:
+        prior = data.prior * state.beta
+        if design.widths:
+            widths = jnp.log(jnp.asarray(design.widths[::-1] if reverse else design.widths))
+            shape = state.walk.log_widths.shape
+            steps = (jax.random.split(key, len(design.widths)), widths)
+
+            def fixed(walked: WalkState, step: Any) -> tuple[WalkState, jax.Array]:
+                walked = walked._replace(log_widths=jnp.full(shape, step[1]))
+                return walk(step[0], walked, state.counted, prior, temperature)
+
+            walked, acceptance = jax.lax.scan(fixed, state.walk, steps)
+        else:
+            walked, acceptance = jax.lax.scan(
+                lambda walked, key: walk(key, walked, state.counted, prior, temperature),
+                state.walk,
+                jax.random.split(key, ROUNDS),
+            )
+        return state._replace(walk=walked), acceptance.mean()
+
+    def draw_labels(
+        key: jax.Array, state: PrototypeState, temperature: Any
+    ) -> tuple[PrototypeState, jax.Array]:
+        if state.labels is None:
+            return state, jnp.zeros((0, schema.num_labels))
+        scatter = jnp.exp(state.walk.log_scatter)
+        labels, probabilities = _draw_labels(
+            key, schema, data, state.labels, scatter, temperature, reverse
         )
-        scatter = jnp.exp(position.log_scatter)
-        probabilities = jnp.zeros((0, schema.num_labels))
-        if labels is not None and data.rows is not None:
-            labels, probabilities = _draw_labels(key_labels, schema, data, labels, scatter)
-            counts = padded_counts(schema, labels.vectors)
-            counted = prototype_update.exceedances(counts, design.tail_length)
-        if learned is not None:
-            log_prototype = position.log_scatter - jnp.log(scatter.sum(axis=-1, keepdims=True))
+        counts = padded_counts(schema, labels.vectors)
+        counted = prototype_update.exceedances(counts, design.tail_length)
+        return state._replace(labels=labels, counted=counted), probabilities
 
-            def log_target(log_beta: jax.Array) -> jax.Array:
-                density = _log_dirichlets(data.prior * jnp.exp(log_beta), exists, log_prototype)
-                return density + learned.shape * log_beta - learned.rate * jnp.exp(log_beta)
+    def walk_beta(key: jax.Array, state: PrototypeState) -> PrototypeState:
+        if learned is None:
+            return state
+        log_scatter = state.walk.log_scatter
+        log_prototype = log_scatter - jnp.log(jnp.exp(log_scatter).sum(axis=-1, keepdims=True))
 
-            beta = walk_log(key_beta, beta, log_target)[0]
-        state = PrototypeState(position, labels, counted, beta)
+        def log_target(log_beta: jax.Array) -> jax.Array:
+            density = _log_dirichlets(data.prior * jnp.exp(log_beta), exists, log_prototype)
+            return density + learned.shape * log_beta - learned.rate * jnp.exp(log_beta)
+
+        return state._replace(beta=walk_log(key, state.beta, log_target, reverse)[0])
+
+    def kernel(
+        rng_key: jax.Array, state: PrototypeState, temperature: Any = 1.0
+    ) -> tuple[PrototypeState, PrototypeInfo]:
+        key_walk, key_labels, key_beta = jax.random.split(rng_key, 3)
+        if reverse:
+            state = walk_beta(key_beta, state)
+            state, probabilities = draw_labels(key_labels, state, temperature)
+            state, acceptance = walk_prototypes(key_walk, state, temperature)
+        else:
+            state, acceptance = walk_prototypes(key_walk, state, temperature)
+            state, probabilities = draw_labels(key_labels, state, temperature)
+            state = walk_beta(key_beta, state)
+        scatter = jnp.exp(state.walk.log_scatter)
         total = scatter.sum(axis=-1)
+        labels = state.labels
         info = PrototypeInfo(
             prototype=_flat(schema, scatter / total[:, None]),
             strength=total.reshape(schema.num_labels, schema.num_features),
             log_joint=_log_joint(design, data, state, exists),
             concentration=jnp.ones(()),
-            beta=beta,
+            beta=state.beta,
             labels=jnp.zeros(0, dtype=jnp.int32) if labels is None else labels.labels,
             label_probabilities=probabilities,
-            acceptance=acceptance.mean(),
+            acceptance=acceptance,
         )
         return state, info
 
@@ -223,7 +268,13 @@ def build_kernel(design: PrototypeDesign, data: PrototypeData) -> Kernel:
 
 
 def _draw_labels(
-    rng_key: jax.Array, schema: Schema, data: PrototypeData, labels: LabelState, scatter: jax.Array
+    rng_key: jax.Array,
+    schema: Schema,
+    data: PrototypeData,
+    labels: LabelState,
+    scatter: jax.Array,
+    temperature: Any,
+    reverse: bool,
 ) -> tuple[LabelState, jax.Array]:
     """Every group is a block of its own, under the prior that the prototype is to it."""
     assert data.rows is not None
@@ -233,8 +284,8 @@ def _draw_labels(
     cells = _flat(schema, scatter).reshape(-1)
     prior = jnp.concatenate([cells, scatter.sum(axis=-1), jnp.ones(1)])
     prior = jnp.maximum(prior, prototype_update.SMALLEST)
-    update = label_gibbs.build_kernel(data.layout, data.rows, data.label_prior)
-    labels, _, info = update(rng_key, labels, blocks, prior)
+    update = label_gibbs.build_kernel(data.layout, data.rows, data.label_prior, reverse)
+    labels, _, info = update(rng_key, labels, blocks, prior, temperature)
     return labels, info.probabilities
 
 
@@ -281,7 +332,7 @@ class PrototypeProblem:
 
     def start(self, keys: jax.Array, rng: np.random.Generator) -> PrototypeState:
         """First states drawn from the prior of the strengths, around the pooled frequencies."""
-        design, exists = self.design, _cell_of(self.design.schema)[1]
+        design, exists = self.design, cell_of(self.design.schema)[1]
         counts = np.asarray(padded_counts(design.schema, self.data.vectors).sum(axis=0))
         pseudo = np.where(exists, counts + 1.0, 0.0)
         shape = (len(keys), *pseudo.shape)
@@ -321,7 +372,7 @@ def pose(model: PrototypeModel, data: GroupedTable, num_adapt: int) -> Prototype
     cells = np.ones((schema.num_labels, schema.num_cells))
     if learned is None:
         cells = model.feature_parameters(schema)
-    cell, exists = _cell_of(schema)
+    cell, exists = cell_of(schema)
     largest = int(np.bincount(data.groups[data.groups >= 0]).max(initial=0))
     design = PrototypeDesign(
         schema=schema,

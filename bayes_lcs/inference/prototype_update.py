@@ -21,7 +21,7 @@ so that its cost is the largest count and not the number of groups, where that i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -107,13 +107,14 @@ def init(log_scatter: jax.Array) -> WalkState:
     return WalkState(log_scatter, widths, jnp.zeros((), dtype=jnp.int32))
 
 
-Kernel = Callable[[jax.Array, WalkState, Exceedances, jax.Array], tuple[WalkState, jax.Array]]
+Kernel = Callable[..., tuple[WalkState, jax.Array]]
 
 
-def build_kernel(strength: Gamma, length: int, num_adapt: int) -> Kernel:
-    """The update, as ``kernel(rng_key, state, counted, prior) -> (state, acceptance)``.
+def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = False) -> Kernel:
+    """The update: ``kernel(rng_key, state, counted, prior, temperature) -> (state, acceptance)``.
 
-    ``prior`` is ``(B, V)``, zero where a pair has fewer than ``V`` values.
+    ``prior`` is ``(B, V)``, zero where a pair has fewer than ``V`` values. At a temperature ``t``
+    counts weigh ``t`` times as much; reversed, the strength moves first and the last value next.
     """
 
     def tune(
@@ -126,7 +127,11 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int) -> Kernel:
         return jnp.where(sweep < num_adapt, tuned, log_width), chance
 
     def kernel(
-        rng_key: jax.Array, state: WalkState, counted: Exceedances, prior: jax.Array
+        rng_key: jax.Array,
+        state: WalkState,
+        counted: Exceedances,
+        prior: jax.Array,
+        temperature: Any = 1.0,
     ) -> tuple[WalkState, jax.Array]:
         num_values = prior.shape[-1]
         total_prior = prior.sum(axis=-1)
@@ -135,7 +140,6 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int) -> Kernel:
         logs = jnp.log(
             jax.random.uniform(key_accept, (num_values + 1, len(prior)), dtype=prior.dtype)
         )
-        of_total = log_likelihood(jnp.exp(state.log_scatter).sum(axis=-1), counted.totals, length)
 
         def coordinate(
             carry: tuple[jax.Array, jax.Array], step: tuple[jax.Array, ...]
@@ -147,14 +151,17 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int) -> Kernel:
             moved = log_scatter.at[:, v].set(proposed)
             total, new_total = jnp.exp(log_scatter).sum(axis=-1), jnp.exp(moved).sum(axis=-1)
             of_new_total = log_likelihood(new_total, counted.totals, length)
+            likelihood = (
+                log_likelihood(jnp.exp(proposed), cells, length)
+                - log_likelihood(jnp.exp(now), cells, length)
+                - of_new_total
+                + of_total
+            )
             ratio = (
                 beta * (proposed - now)
                 + (strength.shape - total_prior) * (jnp.log(new_total) - jnp.log(total))
                 - strength.rate * (new_total - total)
-                + log_likelihood(jnp.exp(proposed), cells, length)
-                - log_likelihood(jnp.exp(now), cells, length)
-                - of_new_total
-                + of_total
+                + temperature * likelihood
             )
             exists = beta > 0
             ratio = jnp.where(exists & (new_total > 0) & jnp.isfinite(ratio), ratio, -jnp.inf)
@@ -164,37 +171,51 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int) -> Kernel:
             of_total = jnp.where(accept, of_new_total, of_total)
             return (log_scatter, of_total), (jnp.where(exists, tuned, log_width), chance * exists)
 
-        steps: tuple[jax.Array, ...] = (
-            jnp.arange(num_values),
-            state.log_widths[:-1],
-            normals[:-1],
-            logs[:-1],
-            prior.T,
-            jnp.moveaxis(counted.cells, 1, 0),
-        )
-        (log_scatter, _), (widths, chances) = jax.lax.scan(
-            coordinate, (state.log_scatter, of_total), steps
-        )
-        scatter = jnp.exp(log_scatter)
-        total = scatter.sum(axis=-1)
-        step = jnp.exp(state.log_widths[-1]) * normals[-1]
-
-        def height(shift: jax.Array) -> jax.Array:
-            factor = jnp.exp(shift)
-            return (
-                strength.shape * shift
-                - strength.rate * total * factor
-                + log_likelihood(scatter * factor[:, None], counted.cells, length).sum(axis=-1)
-                - log_likelihood(total * factor, counted.totals, length)
+        def values(log_scatter: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+            """One value after the other; the new widths and the chances."""
+            of_total = log_likelihood(jnp.exp(log_scatter).sum(axis=-1), counted.totals, length)
+            steps: tuple[jax.Array, ...] = (
+                jnp.arange(num_values),
+                state.log_widths[:-1],
+                normals[:-1],
+                logs[:-1],
+                prior.T,
+                jnp.moveaxis(counted.cells, 1, 0),
             )
+            (log_scatter, _), (widths, chances) = jax.lax.scan(
+                coordinate, (log_scatter, of_total), steps, reverse=reverse
+            )
+            return log_scatter, widths, chances.sum()
 
-        ratio = height(step) - height(jnp.zeros_like(step))
-        ratio = jnp.where(jnp.isnan(ratio), -jnp.inf, ratio)
-        accept = logs[-1] < ratio
-        log_scatter = jnp.where(accept[:, None], log_scatter + step[:, None], log_scatter)
-        tuned, chance = tune(state.log_widths[-1], ratio, state.sweep)
-        acceptance = (chances.sum() + chance.sum()) / ((prior > 0).sum() + len(prior))
-        widths = jnp.concatenate([widths, tuned[None]])
+        def all_together(log_scatter: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+            """The strength; its new width and its chances."""
+            scatter = jnp.exp(log_scatter)
+            total = scatter.sum(axis=-1)
+            step = jnp.exp(state.log_widths[-1]) * normals[-1]
+
+            def height(shift: jax.Array) -> jax.Array:
+                factor = jnp.exp(shift)
+                cells = log_likelihood(scatter * factor[:, None], counted.cells, length)
+                totals = log_likelihood(total * factor, counted.totals, length)
+                density = strength.shape * shift - strength.rate * total * factor
+                return density + temperature * (cells.sum(axis=-1) - totals)
+
+            ratio = height(step) - height(jnp.zeros_like(step))
+            ratio = jnp.where(jnp.isnan(ratio), -jnp.inf, ratio)
+            accept = logs[-1] < ratio
+            log_scatter = jnp.where(accept[:, None], log_scatter + step[:, None], log_scatter)
+            tuned, chance = tune(state.log_widths[-1], ratio, state.sweep)
+            return log_scatter, tuned[None], chance.sum()
+
+        log_scatter = state.log_scatter
+        if reverse:
+            log_scatter, width, chance = all_together(log_scatter)
+            log_scatter, widths, chances = values(log_scatter)
+        else:
+            log_scatter, widths, chances = values(log_scatter)
+            log_scatter, width, chance = all_together(log_scatter)
+        acceptance = (chances + chance) / ((prior > 0).sum() + len(prior))
+        widths = jnp.concatenate([widths, width])
         return WalkState(log_scatter, widths, state.sweep + 1), acceptance
 
     return kernel

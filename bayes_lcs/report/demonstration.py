@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bayes_lcs.data.meetings import meeting_requests
 from bayes_lcs.data.table import GroupedTable
-from bayes_lcs.evaluation.evidence import LogEvidence, evidence, evidence_of
+from bayes_lcs.evaluation.evidence import evidence, evidence_of
+from bayes_lcs.evaluation.log_evidence import LogEvidence
 from bayes_lcs.inference.exact import exact
 from bayes_lcs.inference.exact_posterior import ExactPosterior
 from bayes_lcs.models.clustered import ClusteredNaiveBayes

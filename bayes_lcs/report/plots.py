@@ -17,7 +17,7 @@ from bayes_lcs.report.axes import new_axes, plain_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bayes_lcs.evaluation.evidence import LogEvidence
+    from bayes_lcs.evaluation.log_evidence import LogEvidence
 
 __all__ = ["plot_coclustering", "plot_evidence", "plot_num_clusters"]
 
