@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AnnealedPrototype", "AnnealedPrototypeProblem", "pose"]
 
-WIDTHS = (2.0, 0.6, 0.2, 0.06)
+WIDTHS = (2.0, 0.5, 0.12)
 """Of the steps at every temperature: nothing is adapted, so that moves can be reversed."""
 
 

@@ -373,7 +373,11 @@ def pose(model: PrototypeModel, data: GroupedTable, num_adapt: int) -> Prototype
     if learned is None:
         cells = model.feature_parameters(schema)
     cell, exists = cell_of(schema)
-    largest = int(np.bincount(data.groups[data.groups >= 0]).max(initial=0))
+    # No count exceeds a group's rows under one label, known and perhaps to come.
+    of_label = counts.labels
+    if rows is not None:
+        of_label = of_label + np.bincount(np.asarray(rows.group), minlength=len(of_label))[:, None]
+    largest = int(of_label.max(initial=0))
     design = PrototypeDesign(
         schema=schema,
         num_groups=counts.num_groups,

@@ -33,7 +33,7 @@ __all__ = ["Exceedances", "WalkState", "build_kernel", "exceedances", "init", "l
 
 TARGET_ACCEPTANCE = 0.44
 FIRST_WIDTH = 0.5
-COST_OF_LGAMMA = 8  # in logarithms
+COST_OF_LGAMMA = 14  # of both lgammas, in logarithms
 SMALLEST = 1e-300
 
 

@@ -71,7 +71,7 @@ def test_prototype(case):
 
 
 def test_methods_that_do_not_fit(case):
-    with pytest.raises(ValueError, match="'auto', 'exact' or 'importance', got 'guess'"):
+    with pytest.raises(ValueError, match="one of auto, exact, importance, ais, got 'guess'"):
         bl.evidence(bl.NoSharing(), case.table, "guess")
     with pytest.raises(bl.NotExactError, match="prototype"):
         bl.evidence(bl.Prototype(), case.table, "exact")
@@ -79,9 +79,11 @@ def test_methods_that_do_not_fit(case):
         bl.evidence(bl.ClusteredNaiveBayes(), case.table, "importance")
 
 
-def test_missing_labels_are_refused(case):
-    with pytest.raises(bl.NotExactError, match="1 of 20 rows"):
-        bl.evidence(bl.Prototype(), case.table.mask_labels([2]))
+@pytest.mark.parametrize("method", ["exact", "importance"])
+def test_methods_that_need_all_labels_say_what_to_do_without(case, method):
+    model = bl.Prototype() if method == "importance" else bl.NoSharing()
+    with pytest.raises(bl.NotExactError, match=r"1 .*rows"):
+        bl.evidence(model, case.table.mask_labels([3]), method)
 
 
 def test_the_truth_wins():

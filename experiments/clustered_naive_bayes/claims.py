@@ -1,0 +1,90 @@
+"""What the thesis says, from ``expected.toml``, beside what we find."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from experiments.clustered_naive_bayes.outcome import Finding
+from experiments.clustered_naive_bayes.setting import Setting
+
+AGREES = {True: "yes", False: "NO", None: "cannot be compared"}
+TOO_SMALL = "A smoke run is too small to judge; run without --smoke."
+UNEXPLAINED = "No reason has been written for this data set."
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published figure or statement.
+
+    Attributes
+    ----------
+    experiment
+        The experiment that answers it.
+    reference
+        Where the thesis says it.
+    says, published
+        What it says, and the published figure or finding.
+    reasons
+        Why we may not agree, by data set; under ``other`` for every other one.
+    mathematical
+        Whether it is true or false of any data, so that a smoke run can judge it.
+    """
+
+    name: str
+    experiment: str
+    reference: str
+    says: str
+    published: str
+    reasons: Mapping[str, str]
+    mathematical: bool = False
+
+
+@cache
+def claims() -> tuple[Claim, ...]:
+    """All claims, in the order of ``expected.toml``."""
+    text = Path(__file__).with_name("expected.toml").read_text(encoding="utf-8")
+    return tuple(Claim(name, **entry) for name, entry in tomllib.loads(text).items())
+
+
+def compare(experiment: str, findings: Mapping[str, Finding], setting: Setting) -> pd.DataFrame:
+    """Published and ours side by side, with the reason where they do not agree."""
+    asked = [claim for claim in claims() if claim.experiment == experiment]
+    if {claim.name for claim in asked} != set(findings):
+        raise ValueError(
+            f"{experiment} answers {sorted(findings)}, and expected.toml asks it "
+            f"{sorted(claim.name for claim in asked)}"
+        )
+    rows = []
+    for claim in asked:
+        found = findings[claim.name]
+        row = {"claim": claim.name, "says": claim.says, "reference": claim.reference}
+        row |= {"published": claim.published, "ours": found.ours, "agrees": AGREES[found.agrees]}
+        rows.append({**row, "reason": _reason(claim, found, setting)})
+    return pd.DataFrame(rows)
+
+
+def _reason(claim: Claim, found: Finding, setting: Setting) -> str:
+    if found.agrees or found.reason:
+        return found.reason
+    if setting.smoke and found.agrees is False and not claim.mathematical:
+        return TOO_SMALL
+    return claim.reasons.get(setting.name, claim.reasons.get("other", UNEXPLAINED))
+
+
+def show_comparison(comparison: pd.DataFrame, console: Console) -> None:
+    table = RichTable(title="The thesis and we", title_justify="left", show_lines=True, expand=True)
+    shares = {"says": 4, "reference": 2, "published": 2, "ours": 3, "agrees?": 2, "reason": 5}
+    for column, share in shares.items():
+        table.add_column(column, ratio=share)
+    for _, row in comparison.iterrows():
+        table.add_row(*(Text(row[column.rstrip("?")]) for column in shares))
+    console.print(table)
