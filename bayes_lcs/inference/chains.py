@@ -60,8 +60,8 @@ class ChainProblem(Protocol):
     def enlarged(self, state: Any) -> Any:
         """The state with more room."""
 
-    def tidied(self, state: Any) -> Any:
-        """The state in good order, with less room where most of it is empty."""
+    def tidied(self, states: list[Any]) -> list[Any]:
+        """States in good order, with less room, all the same, where most of it is empty."""
 
     def status(self, info: Any) -> str:
         """The last draw of all chains in a few words."""
@@ -217,10 +217,10 @@ class _Parts:
 
     def tidy(self) -> None:
         """Put all parts in order, and take away room that none of them needs."""
-        before = jax.tree.map(jnp.shape, self.states[0])
-        whole = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *self.states)
-        self.states = self._split(self.problem.tidied(whole))
-        self.new_shape |= jax.tree.map(jnp.shape, self.states[0]) != before
+        shapes = [jnp.shape(leaf) for leaf in jax.tree.leaves(self.states[0])]
+        self.states = self.problem.tidied(self.states)
+        now = [jnp.shape(leaf) for leaf in jax.tree.leaves(self.states[0])]
+        self.new_shape |= now != shapes
 
 
 def _drive(
@@ -282,14 +282,12 @@ def _drive(
 def _joined(infos: list[Any], rows: int) -> Any:
     """The part of all chunks' buffers that was filled, chains one after the other, in NumPy."""
     arrays = {
-        name: np.concatenate(
-            [
-                np.asarray(getattr(info, name))
-                if name == AVERAGED
-                else np.asarray(getattr(info, name)[:, :rows])
-                for info in infos
-            ]
-        )
+        name: np.concatenate([np.asarray(getattr(info, name)) for info in infos])
         for name in infos[0]._fields
+    }
+    arrays = {
+        # Copied, lest a few rows hold on to the whole buffer.
+        name: values if name == AVERAGED else values[:, :rows].copy()
+        for name, values in arrays.items()
     }
     return infos[0]._replace(**arrays)

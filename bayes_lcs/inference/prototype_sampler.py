@@ -352,9 +352,9 @@ class PrototypeProblem:
         """The state itself."""
         return state
 
-    def tidied(self, state: PrototypeState) -> PrototypeState:
-        """The state itself."""
-        return state
+    def tidied(self, states: list[PrototypeState]) -> list[PrototypeState]:
+        """The states themselves."""
+        return states
 
     def status(self, info: PrototypeInfo) -> str:
         """The last draw of all chains in a few words."""

@@ -135,14 +135,16 @@ class SharingProblem:
         now = num_slots_of(state)
         return resized(state, slots_for(now + now // 2, self.design.num_groups))
 
-    def tidied(self, state: SweepState) -> SweepState:
+    def tidied(self, states: list[SweepState]) -> list[SweepState]:
         """Occupied slots first, and fewer slots where most of them are empty."""
         if self.design.knows_partition:
-            return state
-        state = state._replace(partition=_packed(state.partition))
-        used = int(np.asarray(state.partition.sizes > 0).sum(axis=1).max())
-        wanted = slots_for(used, self.design.num_groups)
-        return resized(state, wanted) if 2 * wanted <= num_slots_of(state) else state
+            return states
+        states = [state._replace(partition=_packed(state.partition)) for state in states]
+        sizes = np.concatenate([np.asarray(state.partition.sizes) for state in states])
+        wanted = slots_for(int((sizes > 0).sum(axis=1).max()), self.design.num_groups)
+        if 2 * wanted > num_slots_of(states[0]):
+            return states
+        return [resized(state, wanted) for state in states]
 
     def status(self, info: SweepInfo) -> str:
         """The last draw of all chains in a few words."""
