@@ -53,6 +53,7 @@ def assert_estimates(found: bl.LogEvidence, expected: float, within: float) -> N
         assert abs(up.value - expected) < 4.0 * max(up.standard_error, 1e-3)
 
 
+@pytest.mark.slow
 def test_partitions_with_exact_draws_at_the_other_end():
     data, _ = MODELS["clustered"].simulate(bl.Schema(2, (3, 2)), [5, 7, 4, 6, 8], seed=3)
     expected = log_evidence(MODELS["clustered"], data)

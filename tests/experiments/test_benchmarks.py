@@ -32,14 +32,9 @@ def test_exact_partitions_at_its_smallest(tmp_path, capsys):
 @pytest.mark.slow
 def test_partition_sweeps_at_their_smallest(tmp_path):
     assert main(["--smoke", "--out", str(tmp_path), "partition_sweeps"]) == 0
-    sweeps, nuts = json.loads((tmp_path / "benchmarks.json").read_text())
-    assert [table["name"] for table in (sweeps, nuts)] == [
-        "partition_sweeps_numpy",
-        "partition_sweeps_nuts",
-    ]
+    (sweeps,) = json.loads((tmp_path / "benchmarks.json").read_text())
     assert [row[1] for row in sweeps["rows"]] == [1, 4, 1, 4]
     assert all(row[-1] > 0 for row in sweeps["rows"])
-    assert [row[0] for row in nuts["rows"]] == ["ours", "NUTS", "exact"]
 
 
 @pytest.mark.slow
