@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from bayes_lcs.data.meetings import meeting_requests as meeting_requests
     from bayes_lcs.data.reader import read_grouped as read_grouped
     from bayes_lcs.data.table import GroupedTable as GroupedTable
+    from bayes_lcs.evaluation.comparison import Comparison as Comparison
+    from bayes_lcs.evaluation.comparison import compare as compare
     from bayes_lcs.evaluation.cross_validation import cross_validate as cross_validate
     from bayes_lcs.evaluation.evidence import conditional_evidence as conditional_evidence
     from bayes_lcs.evaluation.evidence import evidence as evidence
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "ClusteredNaiveBayes": "bayes_lcs.models.clustered",
+    "Comparison": "bayes_lcs.evaluation.comparison",
     "CompleteSharing": "bayes_lcs.models.complete_sharing",
     "DataError": "bayes_lcs.data.errors",
     "EvidenceWarning": "bayes_lcs.evaluation.log_evidence",
@@ -74,6 +77,7 @@ _HOMES = {
     "SharedNaiveBayesClassifier": "bayes_lcs.classification.shared_naive_bayes",
     "asymmetric_loss_curve": "bayes_lcs.evaluation.losses",
     "average_learning_curve": "bayes_lcs.evaluation.learning_curves",
+    "compare": "bayes_lcs.evaluation.comparison",
     "conditional_evidence": "bayes_lcs.evaluation.evidence",
     "cross_validate": "bayes_lcs.evaluation.cross_validation",
     "evidence": "bayes_lcs.evaluation.evidence",
@@ -94,6 +98,7 @@ _HOMES = {
 
 __all__ = [
     "ClusteredNaiveBayes",
+    "Comparison",
     "CompleteSharing",
     "DataError",
     "EvidenceWarning",
@@ -114,6 +119,7 @@ __all__ = [
     "__version__",
     "asymmetric_loss_curve",
     "average_learning_curve",
+    "compare",
     "conditional_evidence",
     "cross_validate",
     "evidence",
