@@ -104,6 +104,7 @@ def annealed_evidence(
     precision: float = 0.1,
     max_chains: int = 512,
     bracket: bool = True,
+    variant: str = "collapsed",
     seed: int = 0,
     progress: bool | None = None,
 ) -> LogEvidence:
@@ -111,15 +112,25 @@ def annealed_evidence(
 
     Parameters
     ----------
+    variant : {"collapsed", "thesis"}
+        With parameters integrated out, or over labels and parameters as in the thesis, which has
+        no reversed chains here.
     precision
         Chains are added until the standard error is below this, or there are ``max_chains``.
     bracket
         Whether to run reversed chains too, for the upper end.
     """
+    from bayes_lcs.inference import thesis_annealing
     from bayes_lcs.inference.annealing import anneal
 
-    problem, schedule = _settle(_pose(model, data), seed, progress)
-    base = log_known_labels(model, data)
+    if variant not in ("collapsed", "thesis"):
+        raise ValueError(f"variant must be 'collapsed' or 'thesis', got {variant!r}")
+    if variant == "thesis":
+        base, posed = thesis_annealing.log_base(data), thesis_annealing.pose(model, data)
+        bracket = False
+    else:
+        base, posed = log_known_labels(model, data), _pose(model, data)
+    problem, schedule = _settle(posed, seed, progress)
     weights: list[FloatArray] = []
     found = MeanWeight(np.nan, np.inf, 0.0)
     while found.standard_error > precision and len(weights) * BATCH < max_chains:
@@ -145,7 +156,7 @@ def annealed_evidence(
         reverse = MeanWeight(base - up.value, up.standard_error, up.effective_draws)
         ends = Bracket(forward, reverse, rigorous)
     steps = len(schedule.temperatures) - 1
-    how = f"annealed importance sampling, {num_chains} chains over {steps} temperatures"
+    how = f"annealed importance sampling ({variant}), {num_chains} chains over {steps} temperatures"
     if ends is not None:
         source = "exact draws" if ends.rigorous else "draws of converged chains, not exact ones"
         how += (

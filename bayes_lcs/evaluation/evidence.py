@@ -59,6 +59,7 @@ def evidence(
     num_draws: int = 4000,
     max_chains: int = 512,
     bracket: bool = True,
+    variant: str = "collapsed",
     seed: int = 0,
     progress: bool | None = None,
 ) -> LogEvidence:
@@ -82,6 +83,9 @@ def evidence(
         Most chains of annealed importance sampling.
     bracket
         Whether reversed chains give an upper end too.
+    variant : {"collapsed", "thesis"}
+        Annealed importance sampling with parameters integrated out, or over labels and parameters
+        as in the thesis (no sharing and complete sharing only).
     seed
         Seed of all draws.
 
@@ -102,6 +106,7 @@ def evidence(
             precision=precision,
             max_chains=max_chains,
             bracket=bracket,
+            variant=variant,
             seed=seed,
             progress=progress,
         )
@@ -143,6 +148,7 @@ def conditional_evidence(
     num_draws: int = 4000,
     max_chains: int = 512,
     bracket: bool = True,
+    variant: str = "collapsed",
     seed: int = 0,
     progress: bool | None = None,
 ) -> LogEvidence:
@@ -153,7 +159,7 @@ def conditional_evidence(
 
     Parameters
     ----------
-    precision, num_draws, max_chains, bracket, seed
+    precision, num_draws, max_chains, bracket, variant, seed
         As for :func:`bayes_lcs.evidence`; errors of numerator and denominator add in quadrature.
 
     Examples
@@ -169,6 +175,7 @@ def conditional_evidence(
         "num_draws": num_draws,
         "max_chains": max_chains,
         "bracket": bracket,
+        "variant": variant,
         "seed": seed,
         "progress": progress,
     }

@@ -13,6 +13,7 @@ import pytest
 from scipy.special import logsumexp
 
 import bayes_lcs as bl
+from bayes_lcs.evaluation.evidence_bounds import bound_from_partitions, bound_from_singletons
 from bayes_lcs.evaluation.log_evidence import Bracket, MeanWeight
 from tests.models.prototype_grid import grid_log_evidence
 from tests.oracles import all_partitions
@@ -131,3 +132,38 @@ def test_ends_that_lie_apart_disagree():
     assert Bracket(low, MeanWeight(-9.8, 0.1, 50.0), True).agrees
     found = bl.LogEvidence.estimated(low, "ais", "x", bracket=Bracket(low, high, True))
     assert found.upper > -9.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["no sharing", "complete sharing"])
+def test_the_sampler_of_the_thesis_agrees(name: str):
+    model = MODELS[name]
+    data, _ = model.simulate(BINARY, [5, 4, 3], seed=6, missing=0.1)
+    masked = data.mask_labels([0, 3, 5, 9])
+    found = bl.evidence(model, masked, precision=0.05, variant="thesis")
+    assert_estimates(found, summed_over_labels(model, masked), 0.06)
+    assert "thesis" in found.how
+
+
+def test_variants_that_do_not_fit():
+    data, _ = MODELS["clustered"].simulate(BINARY, [5, 4, 3], seed=6)
+    with pytest.raises(ValueError, match="'collapsed' or 'thesis'"):
+        bl.evidence(bl.NoSharing(), data, "ais", variant="other")
+    with pytest.raises(TypeError, match="NoSharing and CompleteSharing, not for Clustered"):
+        bl.evidence(MODELS["clustered"], data, "ais", variant="thesis")
+
+
+def test_certain_lower_bounds():
+    model = MODELS["clustered"]
+    data, _ = model.simulate(bl.Schema(2, (3, 2)), [5, 7, 4, 6], seed=3)
+    exact = bl.exact(model, data)
+    everything = bound_from_partitions(model, data, list(all_partitions(4)))
+    assert everything == pytest.approx(exact.log_evidence, abs=1e-10)
+    some = bound_from_partitions(model, data, exact.sample(3, seed=0))
+    assert bound_from_singletons(model, data) < exact.log_evidence
+    assert some < exact.log_evidence
+    alone = bl.NoSharing(feature_prior=0.7)
+    prior = model.log_prior(range(4))
+    assert bound_from_singletons(model, data) == pytest.approx(
+        bl.evidence(alone, data).value + prior, abs=1e-10
+    )
