@@ -38,7 +38,8 @@ def evidence_of(posterior: ExactPosterior) -> LogEvidence:
 
 
 def _best_method(model: Any, data: GroupedTable) -> str:
-    labelled = bool((data.labels >= 0).all())
+    # A row without label and features says nothing.
+    labelled = not ((data.labels < 0) & (data.features >= 0).any(axis=1)).any()
     if isinstance(model, Prototype):
         learned = isinstance(model.feature_prior, Gamma)
         return "importance" if labelled and not learned else "ais"

@@ -88,7 +88,7 @@ def test_missing_labels(model):
     for part in ("2 of 5 rows", "data.labelled()", "bl.sample"):
         assert part in message
     with pytest.raises(bl.NotExactError, match="2 of 5 rows"):
-        bl.evidence(model, table)
+        bl.evidence(model, table, "exact")
 
 
 def test_the_way_out_that_the_message_names():
