@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bayes_lcs.evaluation.cross_validation import cross_validate as cross_validate
     from bayes_lcs.evaluation.evidence import conditional_evidence as conditional_evidence
     from bayes_lcs.evaluation.evidence import evidence as evidence
+    from bayes_lcs.evaluation.evidence_curve import evidence_curve as evidence_curve
     from bayes_lcs.evaluation.learning_curves import (
         average_learning_curve as average_learning_curve,
     )
@@ -47,8 +48,12 @@ if TYPE_CHECKING:
     from bayes_lcs.models.complete_sharing import CompleteSharing as CompleteSharing
     from bayes_lcs.models.no_sharing import NoSharing as NoSharing
     from bayes_lcs.models.prototype import Prototype as Prototype
+    from bayes_lcs.report.evidence_plots import plot_evidence as plot_evidence
+    from bayes_lcs.report.evidence_plots import plot_evidence_curve as plot_evidence_curve
     from bayes_lcs.report.performance_plots import plot_learning_curves as plot_learning_curves
     from bayes_lcs.report.performance_plots import plot_loss_curve as plot_loss_curve
+    from bayes_lcs.report.plots import plot_coclustering as plot_coclustering
+    from bayes_lcs.report.plots import plot_num_clusters as plot_num_clusters
     from bayes_lcs.report.posterior import Posterior as Posterior
     from bayes_lcs.report.posterior import SamplingWarning as SamplingWarning
     from bayes_lcs.report.posterior import load as load
@@ -81,6 +86,7 @@ _HOMES = {
     "conditional_evidence": "bayes_lcs.evaluation.evidence",
     "cross_validate": "bayes_lcs.evaluation.cross_validation",
     "evidence": "bayes_lcs.evaluation.evidence",
+    "evidence_curve": "bayes_lcs.evaluation.evidence_curve",
     "exact": "bayes_lcs.inference.exact",
     "learning_curve": "bayes_lcs.evaluation.learning_curves",
     "leave_one_out": "bayes_lcs.evaluation.leave_out",
@@ -89,8 +95,12 @@ _HOMES = {
     "mean_loss": "bayes_lcs.evaluation.losses",
     "meeting_requests": "bayes_lcs.data.meetings",
     "plot_cluster_profiles": "bayes_lcs.report.profile_plots",
+    "plot_coclustering": "bayes_lcs.report.plots",
+    "plot_evidence": "bayes_lcs.report.evidence_plots",
+    "plot_evidence_curve": "bayes_lcs.report.evidence_plots",
     "plot_learning_curves": "bayes_lcs.report.performance_plots",
     "plot_loss_curve": "bayes_lcs.report.performance_plots",
+    "plot_num_clusters": "bayes_lcs.report.plots",
     "read_grouped": "bayes_lcs.data.reader",
     "row_losses": "bayes_lcs.evaluation.losses",
     "sample": "bayes_lcs.report.posterior",
@@ -123,6 +133,7 @@ __all__ = [
     "conditional_evidence",
     "cross_validate",
     "evidence",
+    "evidence_curve",
     "exact",
     "learning_curve",
     "leave_one_out",
@@ -131,8 +142,12 @@ __all__ = [
     "mean_loss",
     "meeting_requests",
     "plot_cluster_profiles",
+    "plot_coclustering",
+    "plot_evidence",
+    "plot_evidence_curve",
     "plot_learning_curves",
     "plot_loss_curve",
+    "plot_num_clusters",
     "read_grouped",
     "row_losses",
     "sample",

@@ -224,9 +224,6 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             seed=int(seed),
             progress=False,
         )
-        if getattr(posterior, "interrupted", False):
-            # The sampler keeps its draws at Ctrl-C, but whoever loops over fits wants to stop.
-            raise KeyboardInterrupt
         self.classes_, self.model_, self.table_, self.posterior_ = classes, model, table, posterior
         self._has_groups = groups is not None
         return self

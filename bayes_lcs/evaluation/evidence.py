@@ -15,9 +15,9 @@ from bayes_lcs.evaluation.prototype_evidence import (
     LEAST_EFFECTIVE_DRAWS,
     prototype_log_evidence,
 )
+from bayes_lcs.inference.conditioning import can_be_exact, is_labelled
 from bayes_lcs.inference.exact import MAX_GROUPS, exact
 from bayes_lcs.inference.exact_posterior import ClusteredPosterior, ExactPosterior
-from bayes_lcs.models.clustered import ClusteredNaiveBayes
 from bayes_lcs.models.prototype import Prototype
 
 if TYPE_CHECKING:
@@ -38,17 +38,10 @@ def evidence_of(posterior: ExactPosterior) -> LogEvidence:
 
 
 def _best_method(model: Any, data: GroupedTable) -> str:
-    # A row without label and features says nothing.
-    labelled = not ((data.labels < 0) & (data.features >= 0).any(axis=1)).any()
     if isinstance(model, Prototype):
         learned = isinstance(model.feature_prior, Gamma)
-        return "importance" if labelled and not learned else "ais"
-    if not labelled:
-        return "ais"
-    if isinstance(model, ClusteredNaiveBayes):
-        learned = isinstance(model.feature_prior, Gamma) or isinstance(model.concentration, Gamma)
-        return "ais" if learned or data.num_groups > MAX_GROUPS else "exact"
-    return "exact"
+        return "importance" if is_labelled(data) and not learned else "ais"
+    return "exact" if can_be_exact(model, data, MAX_GROUPS) else "ais"
 
 
 def evidence(
@@ -123,7 +116,7 @@ def evidence(
 def _prototype_evidence(
     model: Prototype, data: GroupedTable, num_draws: int, seed: int, progress: bool | None
 ) -> LogEvidence:
-    if (data.labels < 0).any():
+    if not is_labelled(data):
         raise NotExactError(
             f"{int((data.labels < 0).sum())} rows have no label: their labels are summed over by "
             "method='ais', which method='auto' takes"

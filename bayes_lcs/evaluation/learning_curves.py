@@ -109,6 +109,10 @@ def learning_curve(
         raise ValueError(f"a loss cannot be named {sorted(clash)[0]!r}")
     if others not in ("same", "all"):
         raise ValueError(f"others must be 'same' or 'all', got {others!r}")
+    if isinstance(groups, str):
+        raise TypeError(f"groups must be a list of names, such as [{groups!r}]")
+    if repeats < 1 or not len(sizes):
+        raise ValueError("there must be at least one size and one repeat")
     labelled = data.labelled()
     codes = _codes(labelled, groups)
     _check_sizes(labelled, sizes, codes, test_fraction)

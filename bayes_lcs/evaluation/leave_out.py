@@ -153,9 +153,13 @@ def leave_one_out(posterior: Any, *, max_draws: int | None = 1000) -> LeftOut:
     closed form 0.297
     sum over partitions 0.199
     """
-    posterior = getattr(posterior, "draws", posterior)
+    inner = getattr(posterior, "draws", None)
+    posterior = inner if isinstance(inner, PosteriorDraws) else posterior
     if not isinstance(posterior, ExactPosterior | PosteriorDraws):
-        raise TypeError(f"expected a posterior, got {type(posterior).__name__}")
+        raise TypeError(
+            f"expected a posterior, of bl.exact or bl.sample, got {type(posterior).__name__}; of a "
+            "fitted classifier give classifier.posterior_"
+        )
     data = posterior.data
     rows = np.flatnonzero(data.labels >= 0)
     labels, groups = data.labels[rows].astype(np.int64), data.groups[rows].astype(np.int64)
@@ -163,7 +167,9 @@ def leave_one_out(posterior: Any, *, max_draws: int | None = 1000) -> LeftOut:
         log_joint = log_left_out_blocks(posterior, data.features[rows], groups, labels)
         return LeftOut(data, rows, normalise_log(log_joint), "sum over partitions")
     weighted: Iterator[tuple[float, Informants]]
-    if isinstance(posterior, PosteriorDraws):
+    if isinstance(posterior, PosteriorDraws) and posterior.is_certain:
+        method, weighted = "closed form", ((0.0, one) for one in posterior.informants(1))
+    elif isinstance(posterior, PosteriorDraws):
         method = "importance sampling"
         weighted = ((0.0, informants) for informants in posterior.informants(max_draws))
     else:
@@ -173,7 +179,8 @@ def leave_one_out(posterior: Any, *, max_draws: int | None = 1000) -> LeftOut:
     probabilities = normalise_log(log_joint)
     if method != "importance sampling":
         return LeftOut(data, rows, probabilities, method)
-    _warn(effective)
+    assert isinstance(posterior, PosteriorDraws)
+    _warn(effective, min(posterior.num_draws, max_draws or posterior.num_draws))
     return LeftOut(data, rows, probabilities, method, effective)
 
 
@@ -212,9 +219,15 @@ def _reweigh(
     return total, np.exp(2.0 * log_sum - log_sum_of_squares)
 
 
-def _warn(effective_draws: FloatArray) -> None:
+def _warn(effective_draws: FloatArray, used: int) -> None:
     low = effective_draws < LEAST_EFFECTIVE_DRAWS
-    if low.any():
+    if used < LEAST_EFFECTIVE_DRAWS:
+        warnings.warn(
+            f"only {used} draws were used; draw more, or raise max_draws",
+            LeaveOutWarning,
+            stacklevel=3,
+        )
+    elif low.any():
         warnings.warn(
             f"{int(low.sum())} of {len(low)} rows are predicted from fewer than "
             f"{LEAST_EFFECTIVE_DRAWS:.0f} effective draws (fewest: {effective_draws.min():.0f}): "

@@ -74,7 +74,12 @@ def row_losses(
     [1.0]
     """
     p = np.asarray(probabilities, dtype=np.float64)
-    y = np.asarray(labels, dtype=np.int64)
+    given = np.asarray(labels)
+    if given.dtype.kind not in "iub":
+        raise TypeError(f"labels are integer codes of label values, got {given.dtype}")
+    y = given.astype(np.int64)
+    if not (np.isfinite(p) & (p >= 0)).all():
+        raise ValueError("probabilities must be finite and not negative")
     if p.ndim != 2 or y.shape != p.shape[:1]:
         raise ValueError(f"probabilities of shape {p.shape} do not fit labels of shape {y.shape}")
     if ((y < 0) | (y >= p.shape[1])).any():
@@ -168,6 +173,7 @@ def asymmetric_loss_curve(
                 f"L_n is about two labels: {name!r} must have shape ({len(y)}, 2), "
                 f"got {np.shape(probabilities)}"
             )
+    exponents = list(exponents)
     columns = ["model", "exponent", "loss", "standard_error"]
     columns += ["relative_loss", "relative_standard_error", "relative_to"]
     compared_with = "the best constant decision" if relative_to is None else relative_to

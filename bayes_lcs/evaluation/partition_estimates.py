@@ -26,6 +26,7 @@ __all__ = ["CredibleBall", "PartitionEstimate", "estimate_partition", "partition
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+MAX_TABLE_NUMBERS = 2**26  # half a gibibyte
 SPARE_BLOCKS = 16
 
 LOSSES: dict[str, Callable[[FloatArray], FloatArray]] = {
@@ -144,7 +145,7 @@ class _Search:
             if (self.sizes > 0).all():
                 self._make_room()
             candidates = np.append(np.flatnonzero(self.sizes > 0), np.argmin(self.sizes > 0))
-            count = self.table[candidates][:, self.rows, label]
+            count = self.table[candidates[:, None], self.rows, label]
             size = self.sizes[candidates]
             gain = (self.f(count + 1) - self.f(count)) @ self.weights
             cost = self.f(size + 1) - self.f(size) - 2 * gain
@@ -200,6 +201,8 @@ def estimate_partition(
     >>> estimate_partition(draws).partition.tolist()
     [0, 0, 1, 1]
     """
+    if not 0.0 < level <= 1.0:
+        raise ValueError(f"level must lie between 0 and 1, got {level}")
     z = first_occurrence(np.atleast_2d(np.asarray(draws)))
     if z.size == 0:
         raise ValueError("there are no draws to summarise")
@@ -207,6 +210,12 @@ def estimate_partition(
     if len(unique) > max_draws:
         kept = np.linspace(0, len(z) - 1, max_draws).astype(int)
         unique, counts = np.unique(z[kept], axis=0, return_counts=True)
+    # The search keeps a table of (blocks + spare) x draws x blocks numbers.
+    num_blocks = int(unique.max()) + 1
+    room = MAX_TABLE_NUMBERS // ((num_blocks + SPARE_BLOCKS) * num_blocks)
+    if len(unique) > max(room, 10):
+        kept = np.argsort(-counts, kind="stable")[: max(room, 10)]
+        unique, counts = unique[kept], counts[kept]
     weights = counts / counts.sum()
     search = _Search(unique, weights, loss)
     rng = np.random.default_rng(seed)

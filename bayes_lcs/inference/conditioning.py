@@ -13,20 +13,26 @@ from bayes_lcs.inference.exact_posterior import ExactPosterior
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["can_be_exact", "condition"]
+__all__ = ["can_be_exact", "condition", "is_labelled"]
 
 MOST_EXACT_GROUPS = 16
 """Up to here the exact posterior is a matter of a fifth of a second."""
 
 
+def is_labelled(data: GroupedTable) -> bool:
+    """Whether no label has to be summed over: a row without label and features says nothing."""
+    return not ((data.labels < 0) & (data.features >= 0).any(axis=1)).any()
+
+
 def can_be_exact(model: Any, data: GroupedTable, max_groups: int = MOST_EXACT_GROUPS) -> bool:
     """Whether predictions have a closed form, or a sum over partitions that takes no time."""
-    if (data.labels < 0).any() or isinstance(model.feature_prior, Gamma):
+    if not is_labelled(data):
         return False
     if isinstance(model, KnownPartitionModel):
         return True
     return (
         isinstance(model, PartitionModel)
+        and not isinstance(model.feature_prior, Gamma)
         and not isinstance(model.concentration, Gamma)
         and data.num_groups <= max_groups
     )
@@ -64,4 +70,8 @@ def condition(
         return exact(model, data, progress=progress)
     from bayes_lcs.inference.sampling import draw_posterior
 
-    return draw_posterior(model, data, draws=draws, chains=chains, seed=seed, progress=progress)
+    found = draw_posterior(model, data, draws=draws, chains=chains, seed=seed, progress=progress)
+    if found.interrupted:
+        # The sampler keeps its draws at Ctrl-C, but whoever loops over tables wants to stop.
+        raise KeyboardInterrupt
+    return found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.informants import Informants
 from bayes_lcs.core.naive_bayes import normalise_log
-from bayes_lcs.core.protocols import PartitionModel, PrototypeModel
+from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel, PrototypeModel
 
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
@@ -57,6 +57,11 @@ class PosteriorDraws:
         chains, draws = self.unknown["z"].shape[:2]
         return int(chains * draws)
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether nothing was unknown: the partition given, all labels and priors too."""
+        return isinstance(self.model, KnownPartitionModel) and set(self.unknown) == {"z"}
+
     def partitions(self) -> IntArray:
         """All draws of the partition, chains one after the other, ``(S, U)``."""
         return self._flat("z").astype(np.int64)
@@ -67,8 +72,13 @@ class PosteriorDraws:
 
     def informants(self, max_draws: int | None = None) -> Iterator[Informants]:
         """Whose counts inform whom in each draw, or in some of them spread evenly."""
+        if max_draws is not None and max_draws < 1:
+            raise ValueError(f"max_draws must be at least 1, or None for all; got {max_draws}")
+        return self._informants(self.num_draws if max_draws is None else max_draws)
+
+    def _informants(self, max_draws: int) -> Iterator[Informants]:
         size = self.num_draws
-        wanted = size if max_draws is None else min(max_draws, size)
+        wanted = min(max_draws, size)
         flat = {name: self._flat(name) for name in self.unknown}
         missing = self.data.labels < 0
         counts = self.data.counts()

@@ -131,9 +131,9 @@ def init(
         log_marginals,
         jnp.asarray(False),
         jnp.zeros((z.size, num_slots), dtype=log_marginals.dtype),
-        jnp.full(z.size, -1, dtype=jnp.int32),
-        jnp.zeros(num_slots, dtype=jnp.int32),
-        jnp.zeros((), dtype=jnp.int32),
+        jnp.full(z.size, -1, dtype=jnp.int64),
+        jnp.zeros(num_slots, dtype=jnp.int64),
+        jnp.zeros((), dtype=jnp.int64),
         log_marginal(layout, vectors),
     )
 

@@ -72,7 +72,6 @@ class PrototypeInfo(NamedTuple):
     prototype: jax.Array
     strength: jax.Array
     log_joint: jax.Array
-    concentration: jax.Array
     beta: jax.Array
     labels: jax.Array
     label_probabilities: jax.Array
@@ -187,7 +186,7 @@ def build_kernel(design: PrototypeDesign, data: PrototypeData, reverse: bool = F
     schema, learned = design.schema, design.feature_prior
     exists = jnp.asarray(cell_of(schema)[1])
     walk = prototype_update.build_kernel(
-        design.strength_prior, design.tail_length, design.num_adapt, reverse
+        design.strength_prior, design.tail_length, ROUNDS * design.num_adapt, reverse
     )
 
     def walk_prototypes(
@@ -256,7 +255,6 @@ def build_kernel(design: PrototypeDesign, data: PrototypeData, reverse: bool = F
             prototype=_flat(schema, scatter / total[:, None]),
             strength=total.reshape(schema.num_labels, schema.num_features),
             log_joint=_log_joint(design, data, state, exists),
-            concentration=jnp.ones(()),
             beta=state.beta,
             labels=jnp.zeros(0, dtype=jnp.int32) if labels is None else labels.labels,
             label_probabilities=probabilities,

@@ -9,7 +9,7 @@ pairs. A pair with ``V`` values is walked in ``l_v = log(K theta_bar_v)``, where
 
 Invariant distribution: that. One coordinate after the other moves alone, which touches one value
 and the total, then all of them together, which is a move of the strength. Widths are adapted to
-an acceptance of 0.44 over the first ``num_adapt`` sweeps and are fixed from then on.
+an acceptance of 0.44 over the first ``num_adapt`` rounds and are fixed from then on.
 
 The sum over groups depends on counts only through how many groups exceed each count,
 
@@ -61,13 +61,13 @@ class WalkState(NamedTuple):
         ``log(K theta_bar)``; minus infinity where a pair has fewer than ``V`` values.
     log_widths : (V + 1, B)
         Of every coordinate, and of the strength.
-    sweep
-        How many sweeps were made.
+    rounds
+        How many rounds were made.
     """
 
     log_scatter: jax.Array
     log_widths: jax.Array
-    sweep: jax.Array
+    rounds: jax.Array
 
 
 def tail_length(max_count: int, num_groups: int) -> int:
@@ -118,13 +118,13 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
     """
 
     def tune(
-        log_width: jax.Array, log_ratio: jax.Array, sweep: jax.Array
+        log_width: jax.Array, log_ratio: jax.Array, rounds: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """The width after a proposal, and the chance that the proposal had."""
         chance = jnp.exp(jnp.minimum(log_ratio, 0.0))
-        gain = (sweep + 1.0) ** -0.6
+        gain = (rounds + 1.0) ** -0.6
         tuned = jnp.clip(log_width + gain * (chance - TARGET_ACCEPTANCE), -12.0, 3.0)
-        return jnp.where(sweep < num_adapt, tuned, log_width), chance
+        return jnp.where(rounds < num_adapt, tuned, log_width), chance
 
     def kernel(
         rng_key: jax.Array,
@@ -166,7 +166,7 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
             exists = beta > 0
             ratio = jnp.where(exists & (new_total > 0) & jnp.isfinite(ratio), ratio, -jnp.inf)
             accept = log_uniform < ratio
-            tuned, chance = tune(log_width, ratio, state.sweep)
+            tuned, chance = tune(log_width, ratio, state.rounds)
             log_scatter = jnp.where(accept[:, None], moved, log_scatter)
             of_total = jnp.where(accept, of_new_total, of_total)
             return (log_scatter, of_total), (jnp.where(exists, tuned, log_width), chance * exists)
@@ -204,7 +204,7 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
             ratio = jnp.where(jnp.isnan(ratio), -jnp.inf, ratio)
             accept = logs[-1] < ratio
             log_scatter = jnp.where(accept[:, None], log_scatter + step[:, None], log_scatter)
-            tuned, chance = tune(state.log_widths[-1], ratio, state.sweep)
+            tuned, chance = tune(state.log_widths[-1], ratio, state.rounds)
             return log_scatter, tuned[None], chance.sum()
 
         log_scatter = state.log_scatter
@@ -216,6 +216,6 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
             log_scatter, width, chance = all_together(log_scatter)
         acceptance = (chances + chance) / ((prior > 0).sum() + len(prior))
         widths = jnp.concatenate([widths, width])
-        return WalkState(log_scatter, widths, state.sweep + 1), acceptance
+        return WalkState(log_scatter, widths, state.rounds + 1), acceptance
 
     return kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -10,12 +10,10 @@ import numpy as np
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PrototypeModel
+from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.inference import prototype_sampler, sharing_problem
 from bayes_lcs.inference.chains import ChainProblem, run_chains
 from bayes_lcs.inference.draws import PosteriorDraws
-
-if TYPE_CHECKING:
-    from bayes_lcs.data.table import GroupedTable
 
 __all__ = ["draw_posterior"]
 
@@ -33,13 +31,17 @@ def draw_posterior(
     progress: bool | None = None,
 ) -> PosteriorDraws:
     """Draw all that is unknown; the arguments are those of :func:`bayes_lcs.sample`."""
+    _check_model_and_data(model, data)
     for name, value, least in (
         ("draws", draws, 1),
         ("chains", chains, 1),
         ("thin", thin, 1),
         ("split_merge", split_merge, 0),
         ("warmup", 0 if warmup is None else warmup, 0),
+        ("seed", seed, 0),
     ):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise TypeError(f"{name} must be a whole number, got {value!r}")
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
     sweeps = draws // 2 if warmup is None else warmup
@@ -70,9 +72,10 @@ def draw_posterior(
         for draw in np.ndindex(z.shape[:2]):  # in place: all draws at once would not fit
             z[draw] = first_occurrence(z[draw])
     unknown = {"z": z.astype(np.uint16 if data.num_groups <= 2**16 else np.uint32, copy=False)}
-    concentration, beta, labels = (info.pop(name) for name in ("concentration", "beta", "labels"))
+    concentration = info.pop("concentration", None)
+    beta, labels = info.pop("beta"), info.pop("labels")
     if isinstance(getattr(model, "concentration", None), Gamma):
-        unknown["concentration"] = concentration
+        unknown["concentration"] = np.asarray(concentration)
     if isinstance(model.feature_prior, Gamma):
         unknown["beta"] = beta
     if labels.shape[-1]:
@@ -89,3 +92,19 @@ def draw_posterior(
         found.interrupted,
         found.sweeps_per_second,
     )
+
+
+def _check_model_and_data(model: Any, data: Any) -> None:
+    if isinstance(model, type):
+        raise TypeError(f"give a model, not its class: {model.__name__}()")
+    if not isinstance(data, GroupedTable):
+        raise TypeError(
+            f"data must be a GroupedTable, got {type(data).__name__}; make one with "
+            "bl.GroupedTable.from_frame(frame, group=..., label=...) or bl.read_grouped(file, ...)"
+        )
+    strangers = int((data.groups < 0).sum())
+    if strangers:
+        raise ValueError(
+            f"{strangers} rows belong to groups that are not of this table, as in rows encoded for "
+            "prediction; make a table of all rows with bl.GroupedTable.from_frame"
+        )

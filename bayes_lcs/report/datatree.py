@@ -1,7 +1,8 @@
 """Posteriors as ArviZ trees, and their diagnostics: the only module that calls ArviZ.
 
 Groups ``posterior``, ``sample_stats``, ``observed_data`` and ``constant_data``; partitions are
-``z(chain, draw, group)`` as first-occurrence labels in uint16. Attributes are strings (JSON).
+``z(chain, draw, group)`` as first-occurrence labels in uint16, uint32 beyond 65,536
+groups. Attributes are strings (JSON).
 Diagnostics are of invariants of the partition: block numbers themselves mean nothing.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import json
 import platform
+import warnings
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -54,38 +56,41 @@ def _tree(
 ) -> xr.DataTree:
     import arviz_base
 
-    return arviz_base.from_dict(
-        {
-            "posterior": posterior,
-            "sample_stats": sample_stats,
-            "observed_data": {"label": data.labels, "value": data.features},
-            "constant_data": {"group_of_row": data.groups, **constant_data},
-        },
-        coords={
-            "group": list(data.group_names),
-            "other_group": list(data.group_names),
-            "feature": list(data.feature_names),
-            "label_value": list(data.label_values),
-            "cell": [
-                f"{name}={value}"
-                for name, values in zip(data.feature_names, data.values, strict=True)
-                for value in values
-            ],
-        },
-        dims={
-            "z": ["group"],
-            "prototype": ["label_value", "cell"],
-            "strength": ["label_value", "feature"],
-            "latent_label": ["latent_row"],
-            "latent_probability": ["latent_row", "label_value"],
-            "label": ["row"],
-            "value": ["row", "feature"],
-            "group_of_row": ["row"],
-            "coclustering": ["group", "other_group"],
-            "num_clusters_probability": ["cluster_count"],
-        },
-        attrs={"/": attributes},
-    )
+    with warnings.catch_warnings():
+        # Few draws of many chains are no mistake here: the dimensions are named.
+        warnings.filterwarnings("ignore", message="Found chain dimension")
+        return arviz_base.from_dict(
+            {
+                "posterior": posterior,
+                "sample_stats": sample_stats,
+                "observed_data": {"label": data.labels, "value": data.features},
+                "constant_data": {"group_of_row": data.groups, **constant_data},
+            },
+            coords={
+                "group": list(data.group_names),
+                "other_group": list(data.group_names),
+                "feature": list(data.feature_names),
+                "label_value": list(data.label_values),
+                "cell": [
+                    f"{name}={value}"
+                    for name, values in zip(data.feature_names, data.values, strict=True)
+                    for value in values
+                ],
+            },
+            dims={
+                "z": ["group"],
+                "prototype": ["label_value", "cell"],
+                "strength": ["label_value", "feature"],
+                "latent_label": ["latent_row"],
+                "latent_probability": ["latent_row", "label_value"],
+                "label": ["row"],
+                "value": ["row", "feature"],
+                "group_of_row": ["row"],
+                "coclustering": ["group", "other_group"],
+                "num_clusters_probability": ["cluster_count"],
+            },
+            attrs={"/": attributes},
+        )
 
 
 def exact_datatree(posterior: ExactPosterior, draws: int = 1000, seed: int = 0) -> xr.DataTree:
@@ -155,6 +160,7 @@ def diagnose(tree: xr.DataTree) -> dict[str, dict[str, float]]:
                     "ess_bulk": 0.0 if stuck else float("nan"),
                     "ess_tail": 0.0 if stuck else float("nan"),
                     "mean": float(values.mean()),
+                    "constant": not stuck,
                 }
                 continue
         variable = tree[group].to_dataset()[[name]]
@@ -163,5 +169,6 @@ def diagnose(tree: xr.DataTree) -> dict[str, dict[str, float]]:
             "ess_bulk": float(arviz_stats.ess(variable, method="bulk")[name].min()),
             "ess_tail": float(arviz_stats.ess(variable, method="tail")[name].min()),
             "mean": float(values.mean()),
+            "constant": False,
         }
     return result

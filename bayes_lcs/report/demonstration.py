@@ -21,7 +21,8 @@ from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype
 from bayes_lcs.report.datatree import exact_datatree
-from bayes_lcs.report.plots import plot_coclustering, plot_evidence, plot_num_clusters
+from bayes_lcs.report.evidence_plots import plot_evidence
+from bayes_lcs.report.plots import plot_coclustering, plot_num_clusters
 from bayes_lcs.report.storage import save_datatree, write_atomically
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from bayes_lcs.report.axes import new_axes, plain_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bayes_lcs.evaluation.log_evidence import LogEvidence
 
-__all__ = ["plot_coclustering", "plot_evidence", "plot_num_clusters"]
+__all__ = ["plot_coclustering", "plot_num_clusters"]
 
 
 def plot_coclustering(
@@ -36,6 +35,11 @@ def plot_coclustering(
     names
         Names of the groups.
     """
+    if hasattr(matrix, "toarray"):
+        raise TypeError(
+            "a sparse matrix is too large to look at; choose some groups, as in "
+            "matrix[chosen][:, chosen].toarray()"
+        )
     probability, z = np.asarray(matrix), first_occurrence(partition)
     by_size = sorted(blocks(z), key=lambda block: (-len(block), block[0]))
     order = [group for block in by_size for group in block]
@@ -71,28 +75,4 @@ def plot_num_clusters(probability: ArrayLike, ax: Axes | None = None) -> Axes:
     axes.set_ylim(0, 1)
     axes.set_xlabel("number of clusters")
     axes.set_ylabel("posterior probability")
-    return axes
-
-
-def plot_evidence(results: Sequence[LogEvidence], ax: Axes | None = None) -> Axes:
-    """Log evidence of each model below the best one, with 95 % intervals where estimated."""
-    best = max(result.value for result in results)
-    axes = new_axes(ax, 6.5, 1.2 + 0.5 * len(results))
-    for row, result in enumerate(results):
-        below = best - result.value
-        axes.barh(row, below, color="tab:blue", height=0.6)
-        error = np.array([[result.upper - result.value], [result.value - result.lower]])
-        axes.errorbar(below, row, xerr=error, color="black", capsize=3)
-        axes.annotate(
-            f"{result.value:,.1f}",
-            (below, row),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-        )
-    axes.set_yticks(range(len(results)), [plain_text(result.model) for result in results])
-    axes.invert_yaxis()
-    axes.margins(x=0.18)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("nats of log evidence below the best model (shorter is better)")
     return axes

@@ -161,6 +161,12 @@ class Posterior:
         loss : (L, L)
             Loss of each decision (column) under each true label (row); 0-1 loss by default.
         """
+        num_labels = self.data.num_labels
+        if loss is not None and np.shape(loss) != (num_labels, num_labels):
+            raise ValueError(
+                f"loss must have shape ({num_labels}, {num_labels}), a row for each true label and "
+                f"a column for each decision; got {np.shape(loss)}"
+            )
         chosen = decide(self.predict_proba(rows, unseen=unseen), loss)
         return np.asarray(self.data.label_values)[chosen]
 
@@ -261,21 +267,32 @@ def _warn(posterior: Posterior) -> None:
     tree = posterior.datatree["posterior"]
     if set(tree.data_vars) == {"z"} and not isinstance(posterior.model, PartitionModel):
         return  # nothing was unknown
-    constant = []
+    partitioned = isinstance(posterior.model, PartitionModel)
+    moves = ", or try more split-merge moves (split_merge=)" if partitioned else ""
+    constant: list[str] = []
+    too_few: list[str] = []
     for name, found in posterior.diagnostics().items():
         rhat, ess = found["rhat"], min(found["ess_bulk"], found["ess_tail"])
-        if np.isnan(rhat):
+        if found["constant"]:
             constant.append(name)
+        elif np.isnan(rhat):
+            too_few.append(name)
         elif rhat > WORST_RHAT or not ess >= LEAST_ESS:
             warnings.warn(
                 f"{name}: R-hat {rhat:.3f}, effective draws {ess:.0f}. The chains do not yet "
-                "represent the posterior well; draw more (draws=, warmup=), or try more "
-                "split-merge moves (split_merge=)",
+                f"represent the posterior well; draw more (draws=, warmup=){moves}",
                 SamplingWarning,
                 stacklevel=3,
             )
             return
-    if constant:
+    if too_few:
+        warnings.warn(
+            f"{', '.join(too_few)}: too few draws for R-hat and effective draws; draw more "
+            "(draws=)",
+            SamplingWarning,
+            stacklevel=3,
+        )
+    elif constant:
         chains = tree.sizes["chain"]
         started = f"The {chains} chains started apart and agree" if chains > 1 else "One chain ran"
         warnings.warn(

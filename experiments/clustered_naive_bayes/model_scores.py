@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import bayes_lcs as bl
 from bayes_lcs.evaluation.evidence import evidence_of
 from bayes_lcs.inference.exact_posterior import ClusteredPosterior
-from bayes_lcs.report.plots import plot_evidence
+from bayes_lcs.report.evidence_plots import plot_evidence
 from experiments.clustered_naive_bayes.partitions import expected_clusters
 from experiments.clustered_naive_bayes.posteriors import posterior
 from experiments.clustered_naive_bayes.setting import Setting

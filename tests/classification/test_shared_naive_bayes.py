@@ -15,7 +15,6 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import bayes_lcs as bl
 from bayes_lcs import SharedNaiveBayesClassifier
-from bayes_lcs.classification import shared_naive_bayes
 from bayes_lcs.data.binning import quantile_edges
 
 EXACT = ("none", "complete", "clustered")
@@ -148,15 +147,6 @@ def test_rows_without_a_label_are_sampled():
         clone(classifier).set_params(method="exact").fit(X, labels, groups=users)
     with pytest.raises(ValueError, match="every entry is missing"):
         classifier.fit(X, [None] * 48)
-
-
-def test_ctrl_c_ends_the_fit(monkeypatch):
-    class Interrupted:
-        interrupted = True
-
-    monkeypatch.setattr(shared_naive_bayes, "condition", lambda *_, **__: Interrupted())
-    with pytest.raises(KeyboardInterrupt):
-        SharedNaiveBayesClassifier().fit([[0], [1]], [0, 1])
 
 
 # Groups -------------------------------------------------------------------------------------------
