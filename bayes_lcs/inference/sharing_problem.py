@@ -153,6 +153,18 @@ class SharingProblem:
         return f"clusters {clusters.min()}-{clusters.max()}, log joint {joint.max():.1f}"
 
 
+def rounded_up(count: int) -> int:
+    """The next number with three leading bits: tables of nearly one size share a program.
+
+    Examples
+    --------
+    >>> [rounded_up(count) for count in (5, 17, 100, 3780)]
+    [5, 20, 112, 4096]
+    """
+    step = 2 ** max(count.bit_length() - 3, 0)
+    return -(-count // step) * step
+
+
 def latent_rows(data: GroupedTable, shares_labels: bool) -> LatentRows | None:
     """The rows without a label, or None if all have one."""
     latent = (data.labels < 0) & (data.groups >= 0)
@@ -177,8 +189,8 @@ def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> SharingPro
     schema = data.schema
     counts = data.counts()
     rows = latent_rows(data, model.shares_labels)
-    # No count exceeds the number of rows under one label.
-    max_count = int(counts.labels.sum(axis=0).max()) + (0 if rows is None else len(rows.group))
+    unlabelled = 0 if rows is None else len(rows.group)
+    max_count = rounded_up(int(counts.labels.sum()) + unlabelled)
     learned = model.feature_prior if isinstance(model.feature_prior, Gamma) else None
     prior = (
         np.full((schema.num_labels, schema.num_cells), learned.mean)
@@ -186,6 +198,10 @@ def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> SharingPro
         else model.feature_parameters(schema)
     )
     layout = block_layout(schema, prior, max_count)
+    if not layout.table.size:
+        # Too long for tables; but no count exceeds the number of rows under one label.
+        max_count = int(counts.labels.sum(axis=0).max()) + unlabelled
+        layout = block_layout(schema, prior, max_count)
     partition = None
     if isinstance(model, KnownPartitionModel):
         partition = model.partition(counts.num_groups)
