@@ -131,7 +131,7 @@ def judge(bug: Bug, files: list[str]) -> Verdict:
     return Verdict("BROKEN", f"pytest ended with {code}\n{output}", seconds)
 
 
-def check_without_bugs(bugs: list[Bug], files: list[str]) -> bool:
+def check_without_bugs(bugs: list[Bug], files: list[str], jobs: int) -> bool:
     """Run every named test once in an unchanged copy; entries with the same options share a run."""
     runs: dict[tuple[str, ...], dict[str, None]] = {}
     for bug in bugs:
@@ -139,12 +139,12 @@ def check_without_bugs(bugs: list[Bug], files: list[str]) -> bool:
         runs.setdefault(options, {}).update(dict.fromkeys(t for t in bug.tests if t not in options))
     with tempfile.TemporaryDirectory(prefix="planted-bug-none-") as folder:
         copy_checkout(files, Path(folder))
-        for options, tests in runs.items():
-            code, output = run_tests(Path(folder), (*options, *tests))
-            if code != 0:
-                print(f"BROKEN   without any bug, pytest ended with {code}\n{output}")
-                return False
-    return True
+        with ThreadPoolExecutor(jobs) as pool:
+            done = pool.map(lambda run: run_tests(Path(folder), (*run[0], *run[1])), runs.items())
+            broken = [(code, output) for code, output in done if code != 0]
+    for code, output in broken:
+        print(f"BROKEN   without any bug, pytest ended with {code}\n{output}")
+    return not broken
 
 
 def main() -> int:
@@ -164,7 +164,7 @@ def main() -> int:
         return 0
 
     files = checkout_files()
-    if not check_without_bugs(bugs, files):
+    if not check_without_bugs(bugs, files, arguments.jobs):
         return 1
     uncaught = 0
     with ThreadPoolExecutor(arguments.jobs) as pool:
