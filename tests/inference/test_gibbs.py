@@ -185,3 +185,37 @@ def test_rows_add_up_to_the_vectors_of_their_groups():
     for row, (group, label) in enumerate(zip(table.groups, table.labels, strict=True)):
         np.add.at(vectors[group], dimensions[row, label], 1)
     np.testing.assert_array_equal(vectors[:, :-1], group_vectors(table.counts())[:, :-1])
+
+
+def test_scores_that_are_kept_are_those_that_would_be_computed():
+    """A sweep after splits and merges makes the same moves whether it remembers scores or not."""
+    model = bl.ClusteredNaiveBayes(concentration=3.0)
+    table, _ = model.simulate(bl.Schema(2, (2, 3)), [3, 2, 4, 3, 2, 3, 4], seed=1)
+    counts = table.counts()
+    with jax.enable_x64(True):
+        layout = block_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
+        vectors = jnp.asarray(group_vectors(counts))
+        gibbs, split = partition_gibbs.build_kernel(layout), split_merge.build_kernel(layout)
+        concentration = jnp.asarray(3.0)
+
+        def run(key: jax.Array, forgetful: bool) -> tuple[jax.Array, jax.Array]:
+            start = partition_gibbs.init(layout, vectors, jnp.zeros(7, dtype=jnp.int32), 8)
+
+            def sweep(state: partition_gibbs.PartitionState, i: jax.Array):
+                keys = jax.random.split(jax.random.fold_in(key, i), 4)
+                accepted = jnp.zeros((), dtype=int)
+                for one in keys[1:]:
+                    state, info = split(one, state, vectors, concentration)
+                    accepted += info.accepted
+                if forgetful:
+                    state = partition_gibbs.forget(layout, vectors, state)
+                state, _ = gibbs(keys[0], state, vectors, concentration)
+                return state, (state.z, accepted)
+
+            return jax.lax.scan(sweep, start, jnp.arange(40))[1]
+
+        keys = jax.random.split(jax.random.key(2), 50)
+        kept, accepted = jax.jit(jax.vmap(lambda key: run(key, False)))(keys)
+        anew, _ = jax.jit(jax.vmap(lambda key: run(key, True)))(keys)
+    assert np.asarray(accepted).sum() > 200, "too few splits and merges to test anything"
+    np.testing.assert_array_equal(np.asarray(kept), np.asarray(anew))
