@@ -51,7 +51,8 @@ class AnnealedPrototype:
         learned, strength = self.design.feature_prior, self.design.strength_prior
         beta = jnp.ones(())
         if learned is not None:
-            beta = jnp.exp(jax.random.loggamma(key_b, learned.shape)) / learned.rate
+            drawn = jnp.exp(jax.random.loggamma(key_b, learned.shape)) / learned.rate
+            beta = jnp.maximum(drawn, prototype_update.SMALLEST)
         exists = data.prior > 0
         log_gammas = jax.random.loggamma(key_p, jnp.where(exists, data.prior * beta, 1.0))
         log_gammas = jnp.where(exists, log_gammas, -jnp.inf)
