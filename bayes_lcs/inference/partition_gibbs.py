@@ -18,6 +18,10 @@ and a running sum over the slots, so that empty slots at the end change nothing.
 stays right until the block changes. Every group keeps its scores and the time at which all of them
 were right, every block the time at which it last changed: an update computes only what is newer,
 which in a settled partition is nothing.
+
+**A sweep in which nobody would move is not made.** After a sweep without a move every group keeps
+the part of the unit interval that leaves it where it is. Until a block or a parameter changes, a
+sweep whose uniform numbers all fall into their parts would end where it began.
 """
 
 from __future__ import annotations
@@ -46,6 +50,27 @@ __all__ = [
 FEW = 4  # stale scores are few if they are at most one in so many
 
 
+class Rest(NamedTuple):
+    """What leaves every group where it is: a uniform number in ``[low, high) / total``.
+
+    Attributes
+    ----------
+    low, high, total : (U,)
+        Running sums of the weights before and with the group's own slot, and of all.
+    clock
+        When this was so; -1 if a group has moved since.
+    concentration, temperature
+        For which it was so.
+    """
+
+    low: jax.Array
+    high: jax.Array
+    total: jax.Array
+    clock: jax.Array
+    concentration: jax.Array
+    temperature: jax.Array
+
+
 class PartitionState(NamedTuple):
     """A partition and the counts of its blocks.
 
@@ -71,6 +96,8 @@ class PartitionState(NamedTuple):
         Number of changes so far.
     alone : (U,)
         ``log m`` of each group by itself.
+    rest
+        What leaves every group where it is.
     """
 
     z: jax.Array
@@ -83,6 +110,7 @@ class PartitionState(NamedTuple):
     changed: jax.Array
     clock: jax.Array
     alone: jax.Array
+    rest: Rest
 
 
 class _Blocks(NamedTuple):
@@ -135,12 +163,25 @@ def init(
         jnp.zeros(num_slots, dtype=jnp.int64),
         jnp.zeros((), dtype=jnp.int64),
         log_marginal(layout, vectors),
+        _no_rest(z.size, log_marginals.dtype),
     )
+
+
+def _no_rest(num_groups: int, dtype: jnp.dtype) -> Rest:
+    nothing, zero = jnp.zeros(num_groups, dtype=dtype), jnp.zeros((), dtype=dtype)
+    return Rest(nothing, nothing, nothing, jnp.asarray(-1, dtype=jnp.int64), zero, zero)
 
 
 def forget(layout: BlockLayout, vectors: jax.Array, state: PartitionState) -> PartitionState:
     """The state without its scores: the counts of groups, or the prior, have changed."""
-    return state._replace(known=jnp.full_like(state.known, -1), alone=log_marginal(layout, vectors))
+    return _restless(state)._replace(
+        known=jnp.full_like(state.known, -1), alone=log_marginal(layout, vectors)
+    )
+
+
+def _restless(state: PartitionState) -> PartitionState:
+    """The state without what leaves its groups where they are."""
+    return state._replace(rest=state.rest._replace(clock=jnp.full_like(state.rest.clock, -1)))
 
 
 def mark_changed(state: PartitionState, slots: jax.Array) -> PartitionState:
@@ -155,7 +196,7 @@ def packed(state: PartitionState) -> PartitionState:
     first = jax.ops.segment_min(jnp.arange(num_groups), state.z, num_slots)
     order = jnp.argsort(jnp.where(state.sizes > 0, first, num_groups), stable=True)
     rank = jnp.zeros_like(order).at[order].set(jnp.arange(num_slots))
-    return state._replace(
+    return _restless(state)._replace(
         z=rank[state.z].astype(state.z.dtype),
         sizes=state.sizes[order],
         blocks=state.blocks[order],
@@ -202,18 +243,25 @@ def draw_index(uniform: jax.Array, log_weights: jax.Array) -> jax.Array:
     return jnp.argmax(running > uniform * running[-1]).astype(jnp.int32)
 
 
-def draw_slot(
-    uniform: jax.Array, log_weights: jax.Array, log_rest: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """A slot drawn in proportion to its weight, and whether the draw fell into the rest."""
+class _Draw(NamedTuple):
+    """A slot, whether the draw fell behind all slots, and the running sums it was drawn by."""
+
+    slot: jax.Array
+    lost: jax.Array
+    running: jax.Array
+    total: jax.Array
+
+
+def _draw_slot(uniform: jax.Array, log_weights: jax.Array, log_rest: jax.Array) -> _Draw:
+    """Draw a slot in proportion to its weight; what is left over comes after the last."""
     top = jnp.maximum(log_weights.max(), log_rest)
     weights = jnp.exp(log_weights - top)
     slots = jnp.arange(weights.size)
     # Running sums as masked sums: for so few slots faster than a scan.
     running = jnp.where(slots[:, None] >= slots, weights, 0.0).sum(axis=1)
-    goal = uniform * (running[-1] + jnp.exp(log_rest - top))
-    below = (running <= goal).sum(dtype=jnp.int32)
-    return below, below == weights.size
+    total = running[-1] + jnp.exp(log_rest - top)
+    below = (running <= uniform * total).sum(dtype=jnp.int32)
+    return _Draw(below, below == weights.size, running, total)
 
 
 def _moved(blocks: jax.Array, vector: jax.Array, source: jax.Array, goal: jax.Array) -> jax.Array:
@@ -259,7 +307,7 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
 
     def update(
         carry: _Blocks, step: _Step, log_concentration: jax.Array, temperature: jax.Array
-    ) -> tuple[_Blocks, tuple[jax.Array, jax.Array, jax.Array]]:
+    ) -> tuple[_Blocks, tuple[jax.Array, ...]]:
         # Comparisons with the slot numbers in place of indexed updates: they fuse into one loop.
         slots = jnp.arange(carry.sizes.size, dtype=jnp.int32)
         is_own = slots == step.own
@@ -273,8 +321,8 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
         weights = jnp.where(occupied, jnp.log(sizes) + temperature * scores, -jnp.inf)
         weights = jnp.where(is_free, alone, weights)
         # With no slot free, a new block's share comes last, and a draw must not fall into it.
-        new, lost = draw_slot(step.uniform, weights, jnp.where(none_free, alone, -jnp.inf))
-        new = jnp.where(lost, step.own, new)
+        draw = _draw_slot(step.uniform, weights, jnp.where(none_free, alone, -jnp.inf))
+        new = jnp.where(draw.lost, step.own, draw.slot)
         moved = new != step.own
         is_new = slots == new
         clock = carry.clock + moved
@@ -284,23 +332,23 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
             sizes + is_new,
             _moved(carry.blocks, jnp.where(moved, step.vector, 0), step.own, new),
             carry.log_marginals + jnp.where(moved, change, 0.0),
-            carry.overflow | lost,
+            carry.overflow | draw.lost,
             jnp.where(moved & (is_own | is_new), clock, carry.changed),
             clock,
         )
-        return carry, (new, scores, clock - moved)
+        low = jnp.where(slots == step.own - 1, draw.running, 0.0).sum()
+        high = jnp.where(is_own, draw.running, 0.0).sum()
+        return carry, (new, scores, clock - moved, low, high, draw.total)
 
-    def kernel(
-        rng_key: jax.Array,
+    def sweep(
         state: PartitionState,
         vectors: jax.Array,
+        uniforms: jax.Array,
         concentration: jax.Array,
-        temperature: Any = 1.0,
-    ) -> tuple[PartitionState, PartitionInfo]:
-        num_groups = state.z.size
-        uniforms = jax.random.uniform(rng_key, (num_groups,), dtype=state.log_marginals.dtype)
+        temperature: jax.Array,
+    ) -> PartitionState:
         log_concentration = jnp.log(concentration)
-        blocks, (z, scores, known) = jax.lax.scan(
+        blocks, (z, scores, known, low, high, total) = jax.lax.scan(
             lambda carry, step: update(carry, step, log_concentration, temperature),
             _Blocks(
                 state.sizes,
@@ -320,9 +368,40 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
             ),
             reverse=reverse,
         )
-        moved = (z != state.z).sum()
-        return state._replace(z=z, scores=scores, known=known, **blocks._asdict()), PartitionInfo(
-            moved
+        at_rest = (blocks.clock == state.clock) & ~blocks.overflow
+        clock = jnp.where(at_rest, blocks.clock, -1)
+        rest = Rest(low, high, total, clock, concentration, temperature)
+        return state._replace(z=z, scores=scores, known=known, rest=rest, **blocks._asdict())
+
+    def kernel(
+        rng_key: jax.Array,
+        state: PartitionState,
+        vectors: jax.Array,
+        concentration: jax.Array,
+        temperature: Any = 1.0,
+    ) -> tuple[PartitionState, PartitionInfo]:
+        dtype = state.log_marginals.dtype
+        uniforms = jax.random.uniform(rng_key, state.z.shape, dtype=dtype)
+        parameters = [jnp.asarray(value, dtype=dtype) for value in (concentration, temperature)]
+        after = jax.lax.cond(
+            _all_stay(state, uniforms, *parameters),
+            lambda: state,
+            lambda: sweep(state, vectors, uniforms, *parameters),
         )
+        return after, PartitionInfo((after.z != state.z).sum())
 
     return kernel
+
+
+def _all_stay(
+    state: PartitionState, uniforms: jax.Array, concentration: jax.Array, temperature: jax.Array
+) -> jax.Array:
+    """Whether these numbers leave every group where it is."""
+    rest = state.rest
+    goals = uniforms * rest.total
+    return (
+        (rest.clock == state.clock)
+        & (rest.concentration == concentration)
+        & (rest.temperature == temperature)
+        & ((rest.low <= goals) & (goals < rest.high)).all()
+    )

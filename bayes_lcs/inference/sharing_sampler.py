@@ -271,6 +271,7 @@ def build_kernel(design: Design, data: ProblemData, reverse: bool = False) -> Ke
     power ``t``. Reversed, the same moves are made in the opposite order, which is the reversal of
     the sweep in time: each move by itself is reversible.
     """
+    log_joint = _build_log_joint(design, data)
 
     def kernel(
         rng_key: jax.Array, state: SweepState, temperature: Any = 1.0
@@ -289,17 +290,12 @@ def build_kernel(design: Design, data: ProblemData, reverse: bool = False) -> Ke
         if not reverse:
             for move in priors:
                 state, tally = move(next(keys), state, tally)
-        return state, _info(design, data, state, tally)
+        return state, _info(design, state, tally, log_joint(state))
 
     return kernel
 
 
-def _info(
-    design: Design,
-    data: ProblemData,
-    state: SweepState,
-    tally: _Tally,
-) -> SweepInfo:
+def _info(design: Design, state: SweepState, tally: _Tally, log_joint: jax.Array) -> SweepInfo:
     sizes = state.partition.sizes
     share = sizes / design.num_groups
     entropy = -jnp.where(sizes > 0, share * jnp.log(jnp.where(sizes > 0, share, 1.0)), 0.0).sum()
@@ -308,7 +304,7 @@ def _info(
         num_clusters=(sizes > 0).sum(),
         largest=sizes.max(),
         entropy=entropy,
-        log_joint=_log_joint(design, data, state),
+        log_joint=log_joint,
         concentration=state.concentration,
         beta=state.beta,
         labels=jnp.zeros(0, dtype=jnp.int32) if state.labels is None else state.labels.labels,
@@ -318,20 +314,36 @@ def _info(
     )
 
 
-def _log_joint(design: Design, data: ProblemData, state: SweepState) -> jax.Array:
-    """``log P(X, Y, z)``, with the log prior densities of what is learned."""
-    label_counts = data.label_counts if state.labels is None else state.labels.label_counts
-    total = log_dirichlet_multinomial(label_counts, data.label_prior).sum()
-    total += state.partition.log_marginals.sum()
-    if not design.knows_partition:
+def _build_log_joint(design: Design, data: ProblemData) -> Callable[[SweepState], jax.Array]:
+    """``log P(X, Y, z)``, with the log prior densities of what is learned.
+
+    What no sweep changes is computed here, once.
+    """
+
+    def log_labels(label_counts: jax.Array) -> jax.Array:
+        return log_dirichlet_multinomial(label_counts, data.label_prior).sum()
+
+    log_known_labels = log_labels(data.label_counts)
+    log_factorials = log_rising(1.0, jnp.arange(design.num_groups))
+
+    def log_partition(state: SweepState) -> jax.Array:
+        """``log P(z | a)`` of the Chinese restaurant."""
         sizes = state.partition.sizes
         a = state.concentration
-        inside = jnp.log(a) + log_rising(1.0, jnp.maximum(sizes, 1) - 1)
-        total += jnp.where(sizes > 0, inside, 0.0).sum() - log_rising(a, design.num_groups)
-    if design.concentration is not None:
-        gamma = design.concentration
-        total += log_gamma_density(state.concentration, gamma.shape, gamma.rate)
-    if design.feature_prior is not None:
-        gamma = design.feature_prior
-        total += log_gamma_density(state.beta, gamma.shape, gamma.rate)
-    return total
+        inside = jnp.log(a) + log_factorials[jnp.maximum(sizes, 1) - 1]
+        return jnp.where(sizes > 0, inside, 0.0).sum() - log_rising(a, design.num_groups)
+
+    def log_joint(state: SweepState) -> jax.Array:
+        total = state.partition.log_marginals.sum()
+        total += log_known_labels if state.labels is None else log_labels(state.labels.label_counts)
+        if not design.knows_partition:
+            total += log_partition(state)
+        for gamma, value in (
+            (design.concentration, state.concentration),
+            (design.feature_prior, state.beta),
+        ):
+            if gamma is not None:
+                total += log_gamma_density(value, gamma.shape, gamma.rate)
+        return total
+
+    return log_joint

@@ -219,3 +219,36 @@ def test_scores_that_are_kept_are_those_that_would_be_computed():
         anew, _ = jax.jit(jax.vmap(lambda key: run(key, True)))(keys)
     assert np.asarray(accepted).sum() > 200, "too few splits and merges to test anything"
     np.testing.assert_array_equal(np.asarray(kept), np.asarray(anew))
+
+
+def test_sweeps_that_are_not_made_would_have_changed_nothing():
+    """The same draws with and without the short cut, while concentration and temperature change."""
+    model = bl.ClusteredNaiveBayes(concentration=1.0)
+    table, _ = model.simulate(bl.Schema(2, (2, 3)), [40, 30, 35, 40, 30, 25], seed=4)
+    counts = table.counts()
+    with jax.enable_x64(True):
+        layout = block_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
+        vectors = jnp.asarray(group_vectors(counts))
+        gibbs = partition_gibbs.build_kernel(layout)
+
+        def run(key: jax.Array, restless: bool) -> tuple[jax.Array, jax.Array]:
+            start = partition_gibbs.init(layout, vectors, jnp.zeros(6, dtype=jnp.int32), 8)
+
+            def sweep(state: partition_gibbs.PartitionState, i: jax.Array):
+                if restless:
+                    state = partition_gibbs.forget(layout, vectors, state)
+                # For twenty sweeps each, one of the two is changed.
+                concentration = jnp.where(i // 20 % 4 == 1, 5.0, 1.0)
+                temperature = jnp.where(i // 20 % 4 == 3, 0.3, 1.0)
+                one = jax.random.fold_in(key, i)
+                after, _ = gibbs(one, state, vectors, concentration, temperature)
+                short = (state.rest.clock == after.rest.clock) & (state.rest.clock >= 0)
+                return after, (after.z, short)
+
+            return jax.lax.scan(sweep, start, jnp.arange(160))[1]
+
+        keys = jax.random.split(jax.random.key(5), 40)
+        short_cut, short = jax.jit(jax.vmap(lambda key: run(key, False)))(keys)
+        in_full, _ = jax.jit(jax.vmap(lambda key: run(key, True)))(keys)
+    assert 0.1 < np.asarray(short).mean() < 0.9
+    np.testing.assert_array_equal(np.asarray(short_cut), np.asarray(in_full))
