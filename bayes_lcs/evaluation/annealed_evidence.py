@@ -7,17 +7,15 @@ draws from the posterior give the upper end of the bracket.
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.naive_bayes import log_label_marginal
 from bayes_lcs.core.protocols import PrototypeModel
-from bayes_lcs.evaluation.log_evidence import Bracket, EvidenceWarning, LogEvidence, MeanWeight
-from bayes_lcs.inference.conditioning import can_be_exact, condition
-from bayes_lcs.inference.exact_posterior import ExactPosterior
+from bayes_lcs.evaluation.bracketed_evidence import concluded, posterior_starts
+from bayes_lcs.evaluation.log_evidence import Bracket, LogEvidence, MeanWeight
 
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
@@ -32,10 +30,7 @@ TARGET_VARIANCE = 0.5
 
 TRIAL_CHAINS = 16
 BATCH = 32
-LEAST_EFFECTIVE_CHAINS = 20.0
 MOST_TEMPERATURES = 20_000
-MOST_EXACT_GROUPS = 21
-LEAST_DRAWS = 200
 
 
 def log_known_labels(model: Any, data: GroupedTable) -> float:
@@ -72,29 +67,6 @@ def _settle(problem: Any, seed: int, progress: bool | None) -> tuple[Any, Schedu
         if found <= 1.5 * TARGET_VARIANCE or len(schedule.temperatures) > MOST_TEMPERATURES:
             return problem, schedule
         variance /= float(np.clip(found / TARGET_VARIANCE, 2.0, 8.0))
-
-
-def _posterior_starts(
-    model: Any, data: GroupedTable, chains: int, seed: int, progress: bool | None
-) -> tuple[dict[str, NDArray], bool]:
-    """Draws of everything unknown, one for each chain, and whether they are exact."""
-    method: Literal["exact", "sample"] = (
-        "exact" if can_be_exact(model, data, MOST_EXACT_GROUPS) else "sample"
-    )
-    posterior = condition(
-        model,
-        data,
-        method=method,
-        draws=max(LEAST_DRAWS, 2 * chains),
-        chains=4,
-        seed=seed,
-        progress=progress,
-    )
-    if isinstance(posterior, ExactPosterior):
-        return {"z": posterior.sample(chains, seed)}, True
-    flat = {name: v.reshape(-1, *v.shape[2:]) for name, v in posterior.unknown.items()}
-    chosen = np.linspace(0, posterior.num_draws - 1, chains).astype(int)
-    return {name: values[chosen] for name, values in flat.items()}, False
 
 
 def annealed_evidence(
@@ -143,7 +115,7 @@ def annealed_evidence(
     forward = MeanWeight(base + found.value, found.standard_error, found.effective_draws)
     ends = None
     if bracket:
-        starts, rigorous = _posterior_starts(model, data, num_chains, seed, progress)
+        starts, rigorous = posterior_starts(model, data, num_chains, seed, progress)
         _, back = anneal(
             problem,
             schedule,
@@ -157,30 +129,4 @@ def annealed_evidence(
         ends = Bracket(forward, reverse, rigorous)
     steps = len(schedule.temperatures) - 1
     how = f"annealed importance sampling ({variant}), {num_chains} chains over {steps} temperatures"
-    if ends is not None:
-        source = "exact draws" if ends.rigorous else "draws of converged chains, not exact ones"
-        how += (
-            f"; reversed chains from {source}: at most {ends.reverse.value:.3f} "
-            f"± {ends.reverse.standard_error:.2g}"
-        )
-        if not ends.agrees:
-            how += "; the two ends disagree"
-    _warn(forward, ends)
-    return LogEvidence.estimated(forward, "ais", model.name, how, ends)
-
-
-def _warn(forward: MeanWeight, ends: Bracket | None) -> None:
-    if forward.effective_draws < LEAST_EFFECTIVE_CHAINS:
-        warnings.warn(
-            f"the estimate rests on {forward.effective_draws:.0f} effective chains only; its "
-            "stated error may be too small. Allow more with max_chains=",
-            EvidenceWarning,
-            stacklevel=4,
-        )
-    elif ends is not None and not ends.agrees:
-        warnings.warn(
-            f"forward and reversed chains disagree by {ends.gap:.2f} nats: chains do not mix well "
-            "at some temperature. Take the interval, not the value",
-            EvidenceWarning,
-            stacklevel=4,
-        )
+    return concluded(forward, ends, method="ais", model=model.name, how=how)

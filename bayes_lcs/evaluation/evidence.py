@@ -9,8 +9,10 @@ import numpy as np
 
 from bayes_lcs.core.errors import NotExactError
 from bayes_lcs.core.priors import Gamma
+from bayes_lcs.core.protocols import KnownPartitionModel
 from bayes_lcs.evaluation.annealed_evidence import annealed_evidence
 from bayes_lcs.evaluation.log_evidence import EvidenceWarning, LogEvidence, MeanWeight
+from bayes_lcs.evaluation.particle_evidence import particle_evidence
 from bayes_lcs.evaluation.prototype_evidence import (
     LEAST_EFFECTIVE_DRAWS,
     prototype_log_evidence,
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["conditional_evidence", "evidence", "evidence_of"]
 
-METHODS = ("auto", "exact", "importance", "ais")
+METHODS = ("auto", "exact", "importance", "particles", "ais")
 
 
 def evidence_of(posterior: ExactPosterior) -> LogEvidence:
@@ -37,11 +39,15 @@ def evidence_of(posterior: ExactPosterior) -> LogEvidence:
     return LogEvidence.exact(posterior.log_evidence, method, posterior.model.name, how)
 
 
-def _best_method(model: Any, data: GroupedTable) -> str:
+def _best_method(model: Any, data: GroupedTable, variant: str) -> str:
+    learned = isinstance(model.feature_prior, Gamma)
     if isinstance(model, Prototype):
-        learned = isinstance(model.feature_prior, Gamma)
         return "importance" if is_labelled(data) and not learned else "ais"
-    return "exact" if can_be_exact(model, data, MAX_GROUPS) else "ais"
+    if can_be_exact(model, data, MAX_GROUPS):
+        return "exact"
+    if isinstance(model, KnownPartitionModel) and not learned and variant == "collapsed":
+        return "particles"
+    return "ais"
 
 
 def evidence(
@@ -64,19 +70,20 @@ def evidence(
 
     Parameters
     ----------
-    method : {"auto", "exact", "importance", "ais"}
+    method : {"auto", "exact", "importance", "particles", "ais"}
         ``auto`` takes the closed form (no sharing, complete sharing), the exact sum over all
         partitions (clustered naive Bayes up to 24 groups), importance sampling of the factors
-        (prototype), and annealed importance sampling where labels are missing, hyper-parameters
-        are learned or groups are too many.
+        (prototype), particles where labels are missing (no sharing, complete sharing), and
+        annealed importance sampling where hyper-parameters are learned, groups are too many, or
+        labels are missing in the other models.
     precision
-        Standard error in nats at which annealed importance sampling is content.
+        Standard error in nats at which particles and annealed importance sampling are content.
     num_draws
         Draws for each integral of the prototype model; up to 16 times as many where few count.
     max_chains
-        Most chains of annealed importance sampling.
+        Most chains of annealed importance sampling, or runs of particles.
     bracket
-        Whether reversed chains give an upper end too.
+        Whether runs backwards give an upper end too.
     variant : {"collapsed", "thesis"}
         Annealed importance sampling with parameters integrated out, or over labels and parameters
         as in the thesis (no sharing and complete sharing only).
@@ -92,18 +99,19 @@ def evidence(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    chosen = _best_method(model, data) if method == "auto" else method
+    chosen = _best_method(model, data, variant) if method == "auto" else method
+    options: dict[str, Any] = {
+        "precision": precision,
+        "max_chains": max_chains,
+        "bracket": bracket,
+        "seed": seed,
+        "progress": progress,
+    }
     if chosen == "ais":
-        return annealed_evidence(
-            model,
-            data,
-            precision=precision,
-            max_chains=max_chains,
-            bracket=bracket,
-            variant=variant,
-            seed=seed,
-            progress=progress,
-        )
+        return annealed_evidence(model, data, variant=variant, **options)
+    if chosen == "particles":
+        _check_particles(model)
+        return particle_evidence(model, data, **options)
     if isinstance(model, Prototype):
         if chosen == "exact":
             raise NotExactError("the prototype model has no exact evidence; use method='auto'")
@@ -111,6 +119,13 @@ def evidence(
     if chosen == "importance":
         raise ValueError("importance sampling is for the prototype model; use method='auto'")
     return evidence_of(exact(model, data, progress=progress))
+
+
+def _check_particles(model: Any) -> None:
+    if not isinstance(model, KnownPartitionModel):
+        raise ValueError(f"particles are for models with a known partition, not {model.name}")
+    if isinstance(model.feature_prior, Gamma):
+        raise ValueError("particles need a feature prior that is not learned; use method='ais'")
 
 
 def _prototype_evidence(
@@ -149,7 +164,8 @@ def conditional_evidence(
     """Log probability of the known labels given the features, ``log P(Y | X)``.
 
     ``P(Y | X) = P(X, Y) / P(X)``, and ``P(X)`` is the evidence of the table with every label
-    missing: a sum over all labelings, by annealed importance sampling (thesis section 4.3, A.2).
+    missing: a sum over all labelings, by particles or by annealed importance sampling (thesis
+    section 4.3, A.2).
 
     Parameters
     ----------
@@ -162,7 +178,7 @@ def conditional_evidence(
     >>> data, _ = bl.NoSharing().simulate(bl.Schema(2, (2,)), [3, 2], seed=0)
     >>> found = bl.conditional_evidence(bl.NoSharing(), data, precision=0.05)
     >>> found.value < 0.0, found.method
-    (True, 'closed-form/ais')
+    (True, 'closed-form/particles')
     """
     options: dict[str, Any] = {
         "precision": precision,

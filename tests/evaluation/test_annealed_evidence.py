@@ -75,7 +75,7 @@ def test_missing_labels_are_summed_over(name: str):
     model = MODELS[name]
     data, _ = model.simulate(BINARY, [5, 4, 3], seed=6, missing=0.1)
     masked = data.mask_labels([0, 3, 5, 9])
-    found = bl.evidence(model, masked, precision=0.03)
+    found = bl.evidence(model, masked, "ais", precision=0.03)
     assert found.method == "ais"
     assert_estimates(found, summed_over_labels(model, masked), 0.04)
 

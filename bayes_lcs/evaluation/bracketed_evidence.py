@@ -1,0 +1,78 @@
+"""What estimates of evidence from two ends have in common: where they start, how they conclude."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.evaluation.log_evidence import Bracket, EvidenceWarning, LogEvidence, MeanWeight
+from bayes_lcs.inference.conditioning import can_be_exact, condition
+from bayes_lcs.inference.exact_posterior import ExactPosterior
+
+if TYPE_CHECKING:
+    from bayes_lcs.data.table import GroupedTable
+
+__all__ = ["concluded", "posterior_starts"]
+
+LEAST_EFFECTIVE_CHAINS = 20.0
+MOST_EXACT_GROUPS = 21
+LEAST_DRAWS = 200
+
+
+def posterior_starts(
+    model: Any, data: GroupedTable, chains: int, seed: int, progress: bool | None
+) -> tuple[dict[str, NDArray], bool]:
+    """Draws of everything unknown, one for each chain, and whether they are exact."""
+    method: Literal["exact", "sample"] = (
+        "exact" if can_be_exact(model, data, MOST_EXACT_GROUPS) else "sample"
+    )
+    posterior = condition(
+        model,
+        data,
+        method=method,
+        draws=max(LEAST_DRAWS, 2 * chains),
+        chains=4,
+        seed=seed,
+        progress=progress,
+    )
+    if isinstance(posterior, ExactPosterior):
+        return {"z": posterior.sample(chains, seed)}, True
+    flat = {name: v.reshape(-1, *v.shape[2:]) for name, v in posterior.unknown.items()}
+    chosen = np.linspace(0, posterior.num_draws - 1, chains).astype(int)
+    return {name: values[chosen] for name, values in flat.items()}, False
+
+
+def concluded(
+    forward: MeanWeight, ends: Bracket | None, *, method: str, model: str, how: str
+) -> LogEvidence:
+    """The estimate with its bracket in words, and a warning where it cannot be trusted."""
+    if ends is not None:
+        source = "exact draws" if ends.rigorous else "draws of converged chains, not exact ones"
+        how += (
+            f"; backwards from {source}: at most {ends.reverse.value:.3f} "
+            f"± {ends.reverse.standard_error:.2g}"
+        )
+        if not ends.agrees:
+            how += "; the two ends disagree"
+    _warn(forward, ends)
+    return LogEvidence.estimated(forward, method, model, how, ends)
+
+
+def _warn(forward: MeanWeight, ends: Bracket | None) -> None:
+    if forward.effective_draws < LEAST_EFFECTIVE_CHAINS:
+        warnings.warn(
+            f"the estimate rests on {forward.effective_draws:.0f} effective runs only; its "
+            "stated error may be too small. Allow more with max_chains=",
+            EvidenceWarning,
+            stacklevel=5,
+        )
+    elif ends is not None and not ends.agrees:
+        warnings.warn(
+            f"forward and reversed runs disagree by {ends.gap:.2f} nats: they do not mix well "
+            "somewhere on the way. Take the interval, not the value",
+            EvidenceWarning,
+            stacklevel=5,
+        )

@@ -1,0 +1,141 @@
+"""Log evidence with missing labels summed over by particles, for models with a known partition.
+
+Blocks are independent given what is known, so each has its own estimates, and their logs add up.
+Trial runs double the number of particles until estimates spread little; then new runs are added
+until the error is small enough. Runs led to draws from the posterior give the upper end.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.evaluation.annealed_evidence import BATCH, TARGET_VARIANCE
+from bayes_lcs.evaluation.bracketed_evidence import concluded, posterior_starts
+from bayes_lcs.evaluation.log_evidence import Bracket, LogEvidence, MeanWeight
+
+if TYPE_CHECKING:
+    from bayes_lcs.data.table import GroupedTable
+    from bayes_lcs.inference.label_parts import Posed
+
+__all__ = ["particle_evidence"]
+
+FloatArray = NDArray[np.float64]
+
+FEWEST_PARTICLES = 128
+MOST_PARTICLES = 4096
+TRIAL_RUNS = 16
+RUNS_A_CALL = 8
+CALL_SIZE = 2e6
+"""Rows times particles of one call: about a second."""
+
+
+def _run_all(
+    parts: list[Posed],
+    runs: int,
+    num_particles: int,
+    seed: int,
+    progress: bool | None,
+    ends: NDArray[np.int64] | None = None,
+) -> FloatArray:
+    """Log estimates ``(runs, parts)``; ``ends`` ``(runs, M)`` are labels to which they are led."""
+    from bayes_lcs.inference.label_particles import estimate
+
+    length = len(parts[0].part.cells)
+    size = RUNS_A_CALL if length * num_particles * RUNS_A_CALL <= CALL_SIZE else 1
+    calls = [(number, first) for number in range(len(parts)) for first in range(0, runs, size)]
+
+    def call(number: int, first: int) -> FloatArray:
+        posed = parts[number]
+        own = None
+        if ends is not None:
+            own = np.zeros((size, length), dtype=np.int64)
+            own[:, : len(posed.rows)] = ends[first : first + size, posed.rows]
+        return estimate(
+            posed.part,
+            posed.stages,
+            runs=size,
+            num_particles=num_particles,
+            seed=seed + 1_000_003 * (number * runs + first),
+            ends=own,
+        )
+
+    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    found: list[FloatArray] = []
+    what = f"{num_particles} particles" + (", backwards" if ends is not None else "")
+    with progress_bar("reading rows", len(calls), progress) as tick:
+        try:
+            # The first call compiles the program for all of them.
+            found.append(call(*calls[0]))
+            tick(1, what)
+            for future in [pool.submit(call, *each) for each in calls[1:]]:
+                found.append(future.result())
+                tick(1, what)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return np.concatenate(found).reshape(len(parts), runs).T
+
+
+def _settle(parts: list[Posed], seed: int, progress: bool | None) -> int:
+    """A number of particles with which estimates of every part spread little."""
+    num_particles = FEWEST_PARTICLES
+    while num_particles < MOST_PARTICLES:
+        trial = _run_all(parts, TRIAL_RUNS, num_particles, seed, progress)
+        variance = trial.var(axis=0, ddof=1).max()
+        if variance <= TARGET_VARIANCE:
+            break
+        num_particles *= 2 if variance < 4 * TARGET_VARIANCE else 4
+    return min(num_particles, MOST_PARTICLES)
+
+
+def particle_evidence(
+    model: Any,
+    data: GroupedTable,
+    *,
+    precision: float = 0.1,
+    max_chains: int = 512,
+    bracket: bool = True,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> LogEvidence:
+    """``log P`` of all that was observed: features, and the labels that are known.
+
+    Parameters
+    ----------
+    precision
+        Runs are added until the standard error is below this, or there are ``max_chains``.
+    bracket
+        Whether to run towards draws from the posterior too, for the upper end.
+    """
+    from bayes_lcs.inference.label_parts import pose
+
+    parts = pose(model, data)
+    if not parts:
+        raise ValueError("no row lacks a label: there is nothing to sum over; use method='exact'")
+    base = model.log_marginal(data.counts())
+    num_particles = _settle(parts, seed, progress)
+    weights: list[FloatArray] = []
+    found = MeanWeight(np.nan, np.inf, 0.0)
+    while found.standard_error > precision and len(weights) * BATCH < max_chains:
+        new = _run_all(parts, BATCH, num_particles, seed + 1 + len(weights), progress)
+        weights.append(new)
+        found = MeanWeight.of(np.concatenate(weights))
+    forward = MeanWeight(base + found.value, found.standard_error, found.effective_draws)
+    ends = None
+    if bracket:
+        runs = len(weights) * BATCH
+        starts, rigorous = posterior_starts(model, data, runs, seed, progress)
+        back = _run_all(parts, runs, num_particles, seed, progress, starts["latent_label"])
+        up = MeanWeight.of(-back)
+        reverse = MeanWeight(base - up.value, up.standard_error, up.effective_draws)
+        ends = Bracket(forward, reverse, rigorous)
+    how = (
+        f"missing labels summed over by {num_particles} particles that read one row after the "
+        f"other, {len(weights) * BATCH} runs"
+    )
+    return concluded(forward, ends, method="particles", model=model.name, how=how)
