@@ -9,27 +9,30 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from scipy.stats import chisquare
 
 import bayes_lcs as bl
 from bayes_lcs.inference import label_particles
 from bayes_lcs.inference.label_parts import pose
 
 RUNS = 4000
-SCHEMA = bl.Schema(2, (3, 2))
+SCHEMA = bl.Schema(2, (3, 2, 2, 3, 2))
 MODELS = {
-    "no sharing": bl.NoSharing(feature_prior=0.4, label_prior=[0.5, 1.5]),
-    "complete sharing": bl.CompleteSharing(feature_prior=0.4, label_prior=[0.5, 1.5]),
+    "no sharing": bl.NoSharing(feature_prior=0.3, label_prior=[0.5, 1.5]),
+    "complete sharing": bl.CompleteSharing(feature_prior=0.3, label_prior=[0.5, 1.5]),
 }
 
 
 def table() -> bl.GroupedTable:
-    """Two groups; the second has labelled rows too, and rows that lack a value."""
-    data, _ = MODELS["no sharing"].simulate(SCHEMA, [6, 9], seed=8, missing=0.15)
-    return data.mask_labels([0, 1, 2, 3, 4, 5, 6, 8, 9, 11])
+    """Two groups; the second has a labelled row too, and some rows lack a value."""
+    data, _ = MODELS["complete sharing"].simulate(SCHEMA, [7, 5], seed=8, missing=0.1)
+    return data.mask_labels(np.arange(11))
 
 
 def labelings(model: Any, data: bl.GroupedTable) -> tuple[NDArray, NDArray]:
@@ -45,17 +48,24 @@ def labelings(model: Any, data: bl.GroupedTable) -> tuple[NDArray, NDArray]:
 
 
 def run(
-    model: Any, data: bl.GroupedTable, ends: NDArray | None = None, particles: int = 3
+    model: Any,
+    data: bl.GroupedTable,
+    ends: NDArray | None = None,
+    particles: int = 4,
+    renewals: str = "often",
 ) -> NDArray:
     """Log estimates of ``P(X | X and Y of labelled rows)``, parts added up."""
     total = np.zeros(RUNS)
     for number, posed in enumerate(pose(model, data)):
+        stages = posed.stages
+        if renewals == "rare":
+            stages = stages._replace(renews=np.arange(len(stages.ends)) == 3)
         own = None
         if ends is not None:
             own = np.zeros((RUNS, len(posed.part.cells)), dtype=np.int64)
             own[:, : len(posed.rows)] = ends[:, posed.rows]
         total += label_particles.estimate(
-            posed.part, posed.stages, runs=RUNS, num_particles=particles, seed=number, ends=own
+            posed.part, stages, runs=RUNS, num_particles=particles, seed=number, ends=own
         )
     return total
 
@@ -66,27 +76,80 @@ def assert_mean_is_one(ratios: NDArray) -> None:
     assert abs(ratios.mean() - 1.0) < 4.0 * error
 
 
+@pytest.mark.parametrize("renewals", ["often", "rare"])
 @pytest.mark.parametrize("name", MODELS)
-def test_forwards_the_mean_is_the_sum_over_labelings(name: str):
+def test_forwards_the_mean_is_the_sum_over_labelings(name: str, renewals: str):
     model, data = MODELS[name], table()
     _, logs = labelings(model, data)
     expected = logsumexp(logs) - model.log_marginal(data.counts())
-    assert_mean_is_one(np.exp(run(model, data) - expected))
+    assert_mean_is_one(np.exp(run(model, data, renewals=renewals) - expected))
 
 
+@pytest.mark.parametrize("renewals", ["often", "rare"])
 @pytest.mark.parametrize("name", MODELS)
-def test_backwards_the_mean_of_the_inverse_is_the_inverse(name: str):
+def test_backwards_the_mean_of_the_inverse_is_the_inverse(name: str, renewals: str):
     model, data = MODELS[name], table()
     every, logs = labelings(model, data)
     expected = logsumexp(logs) - model.log_marginal(data.counts())
     rng = np.random.default_rng(4)
     drawn = rng.choice(len(every), RUNS, p=np.exp(logs - logsumexp(logs)))
-    assert_mean_is_one(np.exp(expected - run(model, data, every[drawn])))
+    assert_mean_is_one(np.exp(expected - run(model, data, every[drawn], renewals=renewals)))
+
+
+def test_drawing_labels_again_leaves_their_posterior_as_it_is():
+    """Particles at exact draws, every label drawn again, against the probabilities themselves."""
+    model = MODELS["complete sharing"]
+    data, _ = model.simulate(SCHEMA, [5, 3], seed=2, missing=0.1)
+    data = data.mask_labels([0, 1, 3, 4, 6])
+    every, logs = labelings(model, data)
+    probabilities = np.exp(logs - logsumexp(logs))
+    num_particles = 40_000
+    rng = np.random.default_rng(7)
+    drawn = every[rng.choice(len(every), num_particles, p=probabilities)]
+    part = pose(model, data)[0].part
+    with jax.enable_x64(True):
+        state = label_particles.init(part, num_particles)
+        keys = jax.random.split(jax.random.key(3), 5)
+        for row in range(5):
+            state = label_particles._count(part, state, row, one_hot(drawn[:, row]))
+        state = state._replace(labels=state.labels.at[:5].set(drawn.T.astype(np.int8)))
+        for row in range(5):
+            state, _ = label_particles._place(part, keys[row], state, row, False, jnp.asarray(-1))
+    codes = np.asarray(state.labels)[:5].T @ (2 ** np.arange(4, -1, -1))
+    observed = np.bincount(codes, minlength=32)
+    expected = num_particles * probabilities
+    common = expected >= 5
+    pooled = [np.append(v[common], v[~common].sum()) for v in (observed, expected)]
+    assert chisquare(*pooled).pvalue > 1e-4
+    assert (drawn != np.asarray(state.labels)[:5].T).any(axis=1).mean() > 0.2
+
+
+def one_hot(labels: NDArray) -> NDArray:
+    return (np.arange(2)[:, None] == labels).astype(float)
+
+
+def test_drawn_anew_in_proportion_to_their_weights_and_the_leader_stays_first():
+    weights = np.array([0.1, 0.4, 0.3, 0.2])
+    part = pose(MODELS["complete sharing"], table())[0].part
+    with jax.enable_x64(True):
+        state = label_particles.init(part, 4)._replace(log_weights=jnp.log(weights))
+        state = state._replace(owners=jnp.broadcast_to(jnp.arange(4.0), state.owners.shape))
+        keys = jax.random.split(jax.random.key(1), 3000)
+
+        def chosen(is_led: bool) -> NDArray:
+            draw = jax.vmap(lambda key: label_particles._drawn_anew(key, state, is_led))
+            return np.asarray(draw(keys).owners[:, 0, 0]).astype(int)
+
+        free, led = chosen(jnp.asarray(False)), chosen(jnp.asarray(True))
+    assert (led[:, 0] == 0).all()
+    for drawn in (free.ravel(), led[:, 1:].ravel()):
+        counts = np.bincount(drawn, minlength=4)
+        assert chisquare(counts, weights * drawn.size).pvalue > 1e-4
 
 
 def test_more_particles_spread_less():
     model, data = MODELS["complete sharing"], table()
-    few, many = (run(model, data, particles=particles).var() for particles in (3, 48))
+    few, many = (run(model, data, particles=particles).var() for particles in (4, 64))
     assert many < few / 4
 
 
