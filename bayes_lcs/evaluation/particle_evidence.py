@@ -28,7 +28,10 @@ __all__ = ["particle_evidence"]
 FloatArray = NDArray[np.float64]
 
 FEWEST_PARTICLES = 256
-MOST_PARTICLES = 4096
+MOST_PARTICLES = 1024
+HOPELESS = 8.0
+"""So many times the variance that is aimed at: more runs would change little."""
+
 TRIAL_RUNS = 16
 RUNS_A_CALL = 8
 CALL_SIZE = 2e6
@@ -81,20 +84,22 @@ def _run_all(
     return np.concatenate(found).reshape(len(parts), runs).T
 
 
-def _settle(parts: list[Posed], precision: float, seed: int, progress: bool | None) -> int:
-    """A number of particles with which one batch of runs is precise enough.
+def _settle(
+    parts: list[Posed], precision: float, seed: int, progress: bool | None
+) -> tuple[int, bool]:
+    """A number of particles with which one batch of runs is precise enough, and whether it is one.
 
     Twice the particles halve the variance of an estimate and cost less than twice the time.
     """
     num_particles = FEWEST_PARTICLES
-    while num_particles < MOST_PARTICLES:
+    while True:
         trial = _run_all(parts, TRIAL_RUNS, num_particles, seed, progress)
         variances = trial.var(axis=0, ddof=1)
-        excess = max(variances.max() / TARGET_VARIANCE, variances.sum() / BATCH / precision**2)
-        if excess <= 1.0:
-            break
-        num_particles *= 2 if excess < 4.0 else 4
-    return min(num_particles, MOST_PARTICLES)
+        spread = float(variances.max()) / TARGET_VARIANCE
+        excess = max(spread, float(variances.sum()) / BATCH / precision**2)
+        if excess <= 1.0 or num_particles >= MOST_PARTICLES:
+            return num_particles, spread <= HOPELESS
+        num_particles = min(num_particles * (2 if excess < 4.0 else 4), MOST_PARTICLES)
 
 
 def particle_evidence(
@@ -112,7 +117,8 @@ def particle_evidence(
     Parameters
     ----------
     precision
-        Runs are added until the standard error is below this, or there are ``max_chains``.
+        Runs are added until the standard error is below this, or there are ``max_chains``; 64
+        where trial runs differ so much that more of them would help little.
     bracket
         Whether to run towards draws from the posterior too, for the upper end.
     """
@@ -122,10 +128,11 @@ def particle_evidence(
     if not parts:
         raise ValueError("no row lacks a label: there is nothing to sum over; use method='exact'")
     base = model.log_marginal(data.counts())
-    num_particles = _settle(parts, precision, seed, progress)
+    num_particles, settled = _settle(parts, precision, seed, progress)
+    most = max_chains if settled else min(max_chains, 2 * BATCH)
     weights: list[FloatArray] = []
     found = MeanWeight(np.nan, np.inf, 0.0)
-    while found.standard_error > precision and len(weights) * BATCH < max_chains:
+    while found.standard_error > precision and len(weights) * BATCH < most:
         new = _run_all(parts, BATCH, num_particles, seed + 1 + len(weights), progress)
         weights.append(new)
         found = MeanWeight.of(np.concatenate(weights))
