@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from bayes_lcs.evaluation.losses import asymmetric_loss_curve as asymmetric_loss_curve
     from bayes_lcs.evaluation.losses import mean_loss as mean_loss
     from bayes_lcs.evaluation.losses import row_losses as row_losses
+    from bayes_lcs.inference.diagnostics import SamplingWarning as SamplingWarning
     from bayes_lcs.inference.exact import exact as exact
     from bayes_lcs.inference.exact_posterior import ExactPosterior as ExactPosterior
     from bayes_lcs.models.clustered import ClusteredNaiveBayes as ClusteredNaiveBayes
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
     from bayes_lcs.report.plots import plot_coclustering as plot_coclustering
     from bayes_lcs.report.plots import plot_num_clusters as plot_num_clusters
     from bayes_lcs.report.posterior import Posterior as Posterior
-    from bayes_lcs.report.posterior import SamplingWarning as SamplingWarning
     from bayes_lcs.report.posterior import load as load
     from bayes_lcs.report.posterior import sample as sample
     from bayes_lcs.report.profile_plots import plot_cluster_profiles as plot_cluster_profiles
@@ -77,7 +77,7 @@ _HOMES = {
     "NotExactError": "bayes_lcs.core.errors",
     "Posterior": "bayes_lcs.report.posterior",
     "Prototype": "bayes_lcs.models.prototype",
-    "SamplingWarning": "bayes_lcs.report.posterior",
+    "SamplingWarning": "bayes_lcs.inference.diagnostics",
     "Schema": "bayes_lcs.core.schema",
     "SharedNaiveBayesClassifier": "bayes_lcs.classification.shared_naive_bayes",
     "asymmetric_loss_curve": "bayes_lcs.evaluation.losses",

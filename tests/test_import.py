@@ -10,7 +10,18 @@ import pytest
 
 import bayes_lcs
 
-HEAVY = ("jax", "numpyro", "pandas", "scipy", "sklearn", "arviz_base", "matplotlib", "pyarrow")
+HEAVY = (
+    "jax",
+    "numpyro",
+    "pandas",
+    "scipy",
+    "sklearn",
+    "arviz_base",
+    "arviz_stats",
+    "xarray",
+    "matplotlib",
+    "pyarrow",
+)
 
 
 def modules_after(statement: str) -> set[str]:
@@ -39,6 +50,15 @@ def test_the_exact_posterior_needs_no_jax():
         "bl.exact(bl.ClusteredNaiveBayes(), table)"
     )
     assert not loaded & {"jax", "numpyro", "pandas", "matplotlib"}
+
+
+def test_what_is_exact_is_judged_without_arviz():
+    loaded = modules_after(
+        "import bayes_lcs as bl\n"
+        "table = bl.GroupedTable.from_arrays([[0], [1]] * 4, [0, 1] * 4, [0, 1] * 4)\n"
+        "bl.cross_validate(bl.ClusteredNaiveBayes(), table, fraction=0.5, progress=False)"
+    )
+    assert not loaded & {"jax", "numpyro", "arviz_base", "arviz_stats", "xarray"}
 
 
 @pytest.mark.parametrize("name", bayes_lcs.__all__)

@@ -27,6 +27,7 @@ from bayes_lcs.data.assemble import MANY_VALUES
 from bayes_lcs.data.columns import value_name
 from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.inference.conditioning import condition
+from bayes_lcs.inference.diagnostics import judge, warn_of_fits
 from bayes_lcs.models.clustered import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.feature_prior import NaiveBayesPrior
@@ -95,6 +96,10 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         The training rows as they were coded: names, bins, groups.
     posterior_ : ExactPosterior or PosteriorDraws
         The model given the table. An exact one has ``log_evidence`` and ``coclustering()``.
+    diagnostics_ : Convergence
+        Whether the draws can be trusted: ``verdict``, which is ``"exact"`` where nothing was
+        drawn, the worst R-hat ``rhat``, the fewest effective draws ``ess``, and both of every
+        quantity in ``quantities``.
 
     Notes
     -----
@@ -186,6 +191,12 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         -------
         self : SharedNaiveBayesClassifier
             The fitted classifier.
+
+        Warns
+        -----
+        SamplingWarning
+            Where the posterior was sampled and R-hat exceeds 1.01, effective draws are below 400,
+            or a diagnosed quantity never varied.
         """
         self._validate_params()
         frame = self._frame(X, reset=True)
@@ -225,6 +236,8 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             progress=False,
         )
         self.classes_, self.model_, self.table_, self.posterior_ = classes, model, table, posterior
+        self.diagnostics_ = judge(posterior)
+        warn_of_fits({"the fit": self.diagnostics_}, self.draws, self.chains)
         self._has_groups = groups is not None
         return self
 

@@ -52,17 +52,19 @@ class DataError(ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle with the place, so that the error survives a process pool."""
-        return (_rebuild, (self.message, self.file, self.line, self.row, self.column))
+        return (_rebuild, (type(self), self.message, self.file, self.line, self.row, self.column))
 
 
 def _rebuild(
-    message: str, file: str | None, line: int | None, row: int | None, column: str | None
+    kind: type[DataError],
+    message: str,
+    file: str | None,
+    line: int | None,
+    row: int | None,
+    column: str | None,
 ) -> DataError:
-    return DataError(message, file=file, line=line, row=row, column=column)
+    return kind(message, file=file, line=line, row=row, column=column)
 
 
-class DatasetNotFound(FileNotFoundError):
+class DatasetNotFound(DataError, FileNotFoundError):
     """A named data set is not on this machine; the message says what to set or fetch."""
-
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else "data set not found"

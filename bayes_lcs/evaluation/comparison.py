@@ -18,6 +18,7 @@ from scipy.special import logsumexp
 from bayes_lcs.evaluation.evidence import conditional_evidence, evidence
 from bayes_lcs.evaluation.log_evidence import EvidenceWarning, LogEvidence
 from bayes_lcs.inference.conditioning import condition
+from bayes_lcs.inference.diagnostics import judge, warn_of_fits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,9 @@ STRENGTHS = ((5.0, "very strongly"), (3.0, "strongly"), (1.0, "positively"), (0.
 
 NEGLIGIBLE = 1e-6
 """A model whose probability cannot exceed this is left out of averaged predictions."""
+
+DRAWS, CHAINS = 500, 2
+"""Behind averaged predictions, where a model has to be sampled."""
 
 
 class LogBayesFactor(NamedTuple):
@@ -173,14 +177,24 @@ class Comparison:
             A frame or table of new rows, of known groups or of groups never seen.
         unseen : {"missing", "error"}
             What a feature value never seen in training is.
+
+        Warns
+        -----
+        SamplingWarning
+            Once, with the models that had to be sampled and did not converge.
         """
         probability, highest = self.probabilities(), self.probability_intervals()[:, 1]
         kept = [i for i in range(len(self.models)) if highest[i] > NEGLIGIBLE]
         weights = probability[kept] / probability[kept].sum()
         total: Any = 0.0
+        fits = {}
         for weight, i in zip(weights, kept, strict=True):
-            posterior = condition(self.models[i], self.data, seed=self.seed)
+            posterior = condition(
+                self.models[i], self.data, draws=DRAWS, chains=CHAINS, seed=self.seed
+            )
+            fits[self.names[i]] = judge(posterior)
             total = total + weight * posterior.predict_proba(rows, unseen=unseen)
+        warn_of_fits(fits, DRAWS, CHAINS, remedy="predict with bl.sample(model, data, draws=...)")
         result: FloatArray = np.asarray(total)
         return result
 

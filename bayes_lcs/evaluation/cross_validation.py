@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.evaluation.leave_out import LeftOut
 from bayes_lcs.inference.conditioning import condition
+from bayes_lcs.inference.diagnostics import Convergence, judge, warn_of_fits
 from bayes_lcs.inference.draws import PosteriorDraws
 from bayes_lcs.inference.exact_posterior import ClusteredPosterior
 
@@ -84,7 +85,13 @@ def cross_validate(
     Returns
     -------
     LeftOut
-        Its ``method`` says how the folds were fitted.
+        Its ``method`` says how the folds were fitted, its ``fits`` whether each converged.
+
+    Warns
+    -----
+    SamplingWarning
+        Once, with the folds of which R-hat exceeds 1.01, effective draws are below 400, or a
+        diagnosed quantity never varied.
 
     Examples
     --------
@@ -99,7 +106,7 @@ def cross_validate(
     folds = folds_by_group(data, num_folds, seed)
     rows = np.flatnonzero(folds >= 0)
     probabilities = np.full((data.num_rows, data.num_labels), np.nan)
-    how = "no fold"
+    how, fits = "no fold", dict[str, Convergence]()
     with progress_bar(f"{model.name}: {num_folds} folds", num_folds, progress) as tick:
         for fold in range(num_folds):
             held_out = folds == fold
@@ -114,9 +121,11 @@ def cross_validate(
                     progress=False,
                 )
                 probabilities[held_out] = posterior.predict_proba(data.take(held_out))
-                how = _how(posterior)
+                how, fits[f"fold {fold}"] = _how(posterior), judge(posterior)
             tick()
-    return LeftOut(data, rows, probabilities[rows], f"{how} in {num_folds} folds")
+    warn_of_fits(fits, draws, chains)
+    how = f"{how} in {num_folds} folds"
+    return LeftOut(data, rows, probabilities[rows], how, fits=fits)
 
 
 def _how(posterior: object) -> str:

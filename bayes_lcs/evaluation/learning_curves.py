@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.evaluation.losses import row_losses
 from bayes_lcs.inference.conditioning import condition
+from bayes_lcs.inference.diagnostics import Convergence, judge, warn_of_fits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,7 @@ __all__ = ["average_learning_curve", "learning_curve"]
 
 IntArray = NDArray[np.int64]
 
-KEYS = ("model", "group", "size", "repeat", "num_rows")
+KEYS = ("model", "group", "size", "repeat", "num_rows", "convergence", "rhat", "ess")
 """Columns of a learning curve that are not losses."""
 
 
@@ -85,8 +86,18 @@ def learning_curve(
     Returns
     -------
     pandas.DataFrame
-        One row for each ``model``, ``group``, ``size`` and ``repeat``: ``num_rows`` held out, and
-        their mean ``zero_one_loss``, ``log_loss`` and the losses named.
+        One row for each ``model``, ``group``, ``size`` and ``repeat``: ``num_rows`` held out,
+        whether the fit behind them can be trusted, and their mean ``zero_one_loss``, ``log_loss``
+        and the losses named. ``convergence`` is ``"exact"``, ``"converged"`` or ``"not
+        converged"``, or why R-hat cannot tell: ``"constant"``, ``"one chain"`` or ``"too few
+        draws"``. ``rhat`` is the worst R-hat and ``ess`` the fewest effective draws, NaN if there
+        are none.
+
+    Warns
+    -----
+    SamplingWarning
+        Once, with the fits of which R-hat exceeds 1.01, effective draws are below 400, or a
+        diagnosed quantity never varied.
 
     Examples
     --------
@@ -118,6 +129,7 @@ def learning_curve(
     _check_sizes(labelled, sizes, codes, test_fraction)
     rng = np.random.default_rng(seed)
     found = []
+    fits: dict[str, Convergence] = {}
     num_fits = repeats * len(sizes) * len(named)
     with progress_bar("learning curves", num_fits, progress) as tick:
         for repeat in range(repeats):
@@ -137,16 +149,23 @@ def learning_curve(
                             seed=seed,
                             progress=False,
                         )
+                        fit = judge(posterior)
+                        whose = f"{name}, {size} rows"
+                        if others == "all":
+                            whose += f" of {labelled.group_names[next(iter(held_out))]}"
+                        fits[f"{whose}, repeat {repeat}"] = fit
                         for code, rows in held_out.items():
                             tested = labelled.take(rows)
                             p = posterior.predict_proba(tested)
                             key = (name, labelled.group_names[code], size, repeat, len(rows))
+                            trust = (fit.verdict, fit.rhat, fit.ess)
                             means = (
                                 row_losses(p, tested.labels, matrix).mean()
                                 for matrix in matrices.values()
                             )
-                            found.append((*key, *means))
+                            found.append((*key, *trust, *means))
                     tick(status=f"{name}, {size} rows")
+    warn_of_fits(fits, draws, chains)
     return pd.DataFrame(found, columns=[*KEYS, *matrices])
 
 

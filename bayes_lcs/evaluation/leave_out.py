@@ -24,8 +24,8 @@ and so, with ``p_s(y, x) = p(y, x | s, D_-i)`` from the counts less one row,
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bayes_lcs.data.table import GroupedTable
+    from bayes_lcs.inference.diagnostics import Convergence
 
 __all__ = ["LeaveOutWarning", "LeftOut", "leave_one_out"]
 
@@ -74,6 +75,8 @@ class LeftOut:
         How they were obtained.
     effective_draws : (N,), optional
         Number of evenly weighted draws that those behind each row are worth; None if exact.
+    fits
+        Of `bayes_lcs.cross_validate`: whether each fold's fit converged, by the fold's name.
     """
 
     data: GroupedTable
@@ -81,6 +84,7 @@ class LeftOut:
     probabilities: FloatArray
     method: str
     effective_draws: FloatArray | None = None
+    fits: Mapping[str, Convergence] = field(default_factory=dict)
 
     @property
     def labels(self) -> IntArray:

@@ -297,7 +297,7 @@ def build_kernel(design: Design, data: ProblemData, reverse: bool = False) -> Ke
 
 def _info(design: Design, state: SweepState, tally: _Tally, log_joint: jax.Array) -> SweepInfo:
     sizes = state.partition.sizes
-    share = sizes / design.num_groups
+    share = sizes.astype(float) / design.num_groups  # of int32 alone it would be float32
     entropy = -jnp.where(sizes > 0, share * jnp.log(jnp.where(sizes > 0, share, 1.0)), 0.0).sum()
     return SweepInfo(
         z=state.partition.z.astype(jnp.uint16 if sizes.size < 2**16 else jnp.uint32),

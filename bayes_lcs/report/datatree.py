@@ -1,9 +1,9 @@
-"""Posteriors as ArviZ trees, and their diagnostics: the only module that calls ArviZ.
+"""Posteriors as ArviZ trees: the only module that calls ``arviz_base``.
 
 Groups ``posterior``, ``sample_stats``, ``observed_data`` and ``constant_data``; partitions are
 ``z(chain, draw, group)`` as first-occurrence labels in uint16, uint32 beyond 65,536
-groups. Attributes are strings (JSON).
-Diagnostics are of invariants of the partition: block numbers themselves mean nothing.
+groups. Attributes are strings (JSON). ``arviz_stats`` is called on plain arrays, in
+:mod:`bayes_lcs.inference.diagnostics`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs._version import __version__
+from bayes_lcs.inference.diagnostics import diagnose as diagnose_arrays
 from bayes_lcs.inference.exact_posterior import ExactPosterior
 from bayes_lcs.report.serialise import model_to_json, table_to_json
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["diagnose", "draws_datatree", "exact_datatree"]
 
 _LIBRARIES = ("jax", "numpyro", "numpy", "scipy", "arviz-base")
-INVARIANTS = ("num_clusters", "largest", "entropy", "log_joint")
 
 
 def _provenance(model: Any, data: GroupedTable, method: str, seed: int) -> dict[str, str]:
@@ -136,39 +136,6 @@ def draws_datatree(draws: PosteriorDraws, seed: int) -> xr.DataTree:
 
 
 def diagnose(tree: xr.DataTree) -> dict[str, dict[str, float]]:
-    """R-hat and effective sample sizes of the invariants, and of what was learned.
-
-    Of a quantity with many entries the worst are given. What never varied has no R-hat: it is NaN
-    where all chains agree on the constant, and infinite where they do not.
-    """
-    import arviz_stats
-
-    result = {}
-    for group, name in [("sample_stats", n) for n in INVARIANTS] + [
-        ("posterior", n) for n in ("concentration", "beta", "strength")
-    ]:
-        if name not in tree[group]:
-            continue
-        values = np.asarray(tree[group][name], dtype=np.float64)
-        spread = np.ptp(values, axis=1)
-        if (spread == 0).any():
-            agree = np.ptp(values, axis=(0, 1)) == 0
-            stuck = ((spread == 0).all(axis=0) & ~agree).any()
-            if stuck or agree.any():
-                result[name] = {
-                    "rhat": float("inf") if stuck else float("nan"),
-                    "ess_bulk": 0.0 if stuck else float("nan"),
-                    "ess_tail": 0.0 if stuck else float("nan"),
-                    "mean": float(values.mean()),
-                    "constant": not stuck,
-                }
-                continue
-        variable = tree[group].to_dataset()[[name]]
-        result[name] = {
-            "rhat": float(arviz_stats.rhat(variable)[name].max()),
-            "ess_bulk": float(arviz_stats.ess(variable, method="bulk")[name].min()),
-            "ess_tail": float(arviz_stats.ess(variable, method="tail")[name].min()),
-            "mean": float(values.mean()),
-            "constant": False,
-        }
-    return result
+    """R-hat and effective sample sizes, as :func:`bayes_lcs.inference.diagnostics.diagnose`."""
+    groups = (tree["sample_stats"], tree["posterior"])
+    return diagnose_arrays({name: np.asarray(v) for group in groups for name, v in group.items()})

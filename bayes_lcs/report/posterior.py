@@ -14,6 +14,7 @@ from bayes_lcs.core.partitions import coclustering_matrix
 from bayes_lcs.core.protocols import PartitionModel
 from bayes_lcs.evaluation.decisions import decide
 from bayes_lcs.evaluation.partition_estimates import PartitionEstimate, estimate_partition
+from bayes_lcs.inference.diagnostics import SamplingWarning, verdict_on
 from bayes_lcs.inference.draws import PosteriorDraws
 from bayes_lcs.report.datatree import diagnose, draws_datatree
 from bayes_lcs.report.serialise import model_from_json, table_from_tree
@@ -25,18 +26,12 @@ if TYPE_CHECKING:
 
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["Posterior", "SamplingWarning", "load", "sample"]
+__all__ = ["Posterior", "load", "sample"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 MOST_DENSE_GROUPS = 4000
-WORST_RHAT = 1.01
-LEAST_ESS = 400.0
-
-
-class SamplingWarning(UserWarning):
-    """The chains may not represent the posterior; the message says what to do."""
 
 
 class Posterior:
@@ -270,16 +265,21 @@ def _warn(posterior: Posterior) -> None:
     partitioned = isinstance(posterior.model, PartitionModel)
     moves = ", or try more split-merge moves (split_merge=)" if partitioned else ""
     constant: list[str] = []
+    alone: list[str] = []
     too_few: list[str] = []
     for name, found in posterior.diagnostics().items():
         rhat, ess = found["rhat"], min(found["ess_bulk"], found["ess_tail"])
-        if found["constant"]:
+        verdict = verdict_on(found)
+        if verdict == "constant":
             constant.append(name)
-        elif np.isnan(rhat):
+        elif verdict == "one chain":
+            alone.append(name)
+        elif verdict == "too few draws":
             too_few.append(name)
-        elif rhat > WORST_RHAT or not ess >= LEAST_ESS:
+        elif verdict == "not converged":
+            compared = "no R-hat of one chain" if np.isnan(rhat) else f"R-hat {rhat:.3f}"
             warnings.warn(
-                f"{name}: R-hat {rhat:.3f}, effective draws {ess:.0f}. The chains do not yet "
+                f"{name}: {compared}, effective draws {ess:.0f}. The chains do not yet "
                 f"represent the posterior well; draw more (draws=, warmup=){moves}",
                 SamplingWarning,
                 stacklevel=3,
@@ -289,6 +289,12 @@ def _warn(posterior: Posterior) -> None:
         warnings.warn(
             f"{', '.join(too_few)}: too few draws for R-hat and effective draws; draw more "
             "(draws=)",
+            SamplingWarning,
+            stacklevel=3,
+        )
+    elif alone:
+        warnings.warn(
+            f"{', '.join(alone)}: R-hat compares chains, and there is one; run more (chains=)",
             SamplingWarning,
             stacklevel=3,
         )

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bayes_lcs.data.errors import DataError
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -20,6 +22,12 @@ def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
     A crash or a full disk leaves the old file, or none; never half a file.
     """
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"{target}: there is no folder {target.parent} to write into; create it first"
+        )
+    if target.is_dir():
+        raise IsADirectoryError(f"{target}: this is a folder; give the name of a file in it")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         write(temporary)
@@ -46,12 +54,12 @@ def save_datatree(tree: xr.DataTree, path: str | Path) -> Path:
 
     def write(temporary: Path) -> None:
         tree.to_netcdf(temporary, engine="h5netcdf")
+        # No checksum of the old file may stand beside the new one, not even for a moment.
+        _checksum_path(target).unlink(missing_ok=True)
 
     def write_checksum(temporary: Path) -> None:
         temporary.write_text(f"{digest}  {target.name}\n", encoding="utf-8")
 
-    # No checksum of the old file may stand beside the new one, not even for a moment.
-    _checksum_path(target).unlink(missing_ok=True)
     write_atomically(target, write)
     digest = _sha256(target)
     write_atomically(_checksum_path(target), write_checksum)
@@ -73,5 +81,12 @@ def load_datatree(path: str | Path) -> xr.DataTree:
                 f"{source}: the file does not match its checksum in {checksum.name}; it was "
                 "changed or damaged after it was written. Make it again"
             )
-    with xr.open_datatree(source, engine="h5netcdf") as tree:
-        return tree.load()
+    try:
+        with xr.open_datatree(source, engine="h5netcdf") as tree:
+            return tree.load()
+    except OSError as error:
+        raise DataError(
+            f"this is not a netCDF file, or not a whole one ({error}); load reads what "
+            "Posterior.save wrote",
+            file=str(source),
+        ) from error

@@ -15,7 +15,7 @@ import matplotlib as mpl
 from rich.console import Console
 from rich.text import Text
 
-from bayes_lcs.data.errors import DataError, DatasetNotFound
+from bayes_lcs.data.errors import DataError
 from experiments import clustered_naive_bayes
 from experiments.clustered_naive_bayes.claims import compare, show_comparison
 from experiments.clustered_naive_bayes.outcome import write
@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
         setting = setting_for(
             options.data, smoke=options.smoke, seed=options.seed, num_groups=options.groups
         )
-    except (DataError, DatasetNotFound) as error:
+    except DataError as error:
         print(f"{options.data}: {error}", file=sys.stderr)
         return 2
     out = options.out or DEFAULT_FOLDER / options.data

@@ -30,6 +30,7 @@ def test_the_contract_of_scikit_learn(estimator, check):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::bayes_lcs.SamplingWarning")  # 20 draws are what was asked for
 @parametrize_with_checks(SLOW_CHECKS)
 def test_the_contract_of_scikit_learn_when_sampled(estimator, check):
     check(estimator)
@@ -96,10 +97,12 @@ def test_it_is_the_exact_posterior_of_the_model(sharing):
         found = classifier.fit(X, y, groups=users).predict_proba(X, groups=users)
         assert classifier.model_ == model
         assert classifier.table_.group_names == ("ann", "bob", "cat", "dan")
+        assert classifier.diagnostics_.verdict == "exact"
         np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert classifier.classes_.tolist() == list(table.label_values)
 
 
+@pytest.mark.filterwarnings("ignore::bayes_lcs.SamplingWarning")
 def test_sampling_uses_the_seed_and_the_prior():
     """One shape for everything sampled from the prototype model: compiling it takes seconds."""
     from bayes_lcs.inference.sampling import draw_posterior
@@ -137,7 +140,12 @@ def test_rows_without_a_label_are_sampled():
         labels[::4] = missing
         if missing is not None:
             labels = labels.astype(float)
-        classifier.fit(X, labels, groups=users)
+        with pytest.warns(bl.SamplingWarning, match="only draws=50, chains=1; draw") as caught:
+            classifier.fit(X, labels, groups=users)
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+        assert classifier.diagnostics_.verdict == "not converged"
+        assert classifier.diagnostics_.ess < 400
         assert classifier.classes_.tolist() == classes
         assert classifier.classes_.dtype.kind == np.array(classes).dtype.kind or classes[0] == "no"
         assert classifier.posterior_.latent_probability.shape == (12, 2)

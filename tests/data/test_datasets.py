@@ -70,6 +70,7 @@ def test_unknown_names() -> None:
 
 def test_variable_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    assert issubclass(DatasetNotFound, DataError)
     with pytest.raises(FileNotFoundError, match="BAYES_LCS_DATA names, and it is not set; set it"):
         load_dataset("verbagg")
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.errors import DataError, DatasetNotFound
 from bayes_lcs.data.reader import read_grouped
 
 Write = Callable[..., Path]
@@ -253,3 +253,5 @@ def test_errors_survive_pickling() -> None:
     back = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert (str(back), back.line, back.column) == (str(error), 3, "x")
     assert isinstance(error, ValueError)
+    absent = pickle.loads(pickle.dumps(DatasetNotFound("fetch it")))  # noqa: S301
+    assert (type(absent), str(absent)) == (DatasetNotFound, "fetch it")

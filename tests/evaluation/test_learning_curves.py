@@ -89,11 +89,16 @@ def test_losses_are_means_of_the_rows_held_out(fits):
         "size",
         "repeat",
         "num_rows",
+        "convergence",
+        "rhat",
+        "ess",
         "zero_one_loss",
         "log_loss",
         "steep",
     ]
     assert set(frame["model"]) == {"mine"}
+    assert set(frame["convergence"]) == {"exact"}
+    assert frame[["rhat", "ess"]].isna().all(axis=None)
     for (train, tested), (_, point) in zip(fits, frame.iterrows(), strict=True):
         p = bl.exact(model, train).predict_proba(tested)
         for column, what in (("zero_one_loss", "zero-one"), ("log_loss", "log"), ("steep", loss)):

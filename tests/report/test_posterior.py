@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bayes_lcs as bl
+from bayes_lcs.inference.draws import PosteriorDraws
 from bayes_lcs.report.datatree import diagnose
 
 
@@ -102,6 +103,19 @@ def test_chains_that_never_move_are_reported_however_well_they_agree():
     certain, _ = bl.meeting_requests(seed=0)
     with pytest.warns(bl.SamplingWarning, match="num_clusters.* never varied.*started apart"):
         bl.sample(bl.ClusteredNaiveBayes(), certain.select_groups([0, 1, 4]), draws=20)
+
+
+@pytest.mark.parametrize(
+    ("draws", "told"), [(600, "there is one; run more"), (50, "no R-hat of one chain, effective")]
+)
+def test_one_chain_cannot_be_compared(data, monkeypatch, draws, told):
+    """Independent draws stand in for the sampler's: these are enough, or too few."""
+    log_joint = np.random.default_rng(0).normal(size=(1, draws))
+    z = np.zeros((1, draws, 8), dtype=np.uint16)
+    found = PosteriorDraws(bl.ClusteredNaiveBayes(), data, {"z": z}, {"log_joint": log_joint})
+    monkeypatch.setattr("bayes_lcs.inference.sampling.draw_posterior", lambda *_, **__: found)
+    with pytest.warns(bl.SamplingWarning, match=f"log_joint: .*{told}"):
+        bl.sample(bl.ClusteredNaiveBayes(), data, draws=draws, chains=1)
 
 
 def test_a_model_without_unknowns_has_nothing_to_converge(data):
