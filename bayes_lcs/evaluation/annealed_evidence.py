@@ -1,13 +1,16 @@
 """Log evidence by annealed importance sampling, with a bracket from both ends.
 
-A pilot sets the temperatures; short trials raise their number until the log weights spread
-little; then independent chains run until the error is small enough. Reversed chains that begin at
-draws from the posterior give the upper end of the bracket.
+A pilot sets the temperatures; trial chains raise their number until the log weights spread
+little, and tell how many chains the wanted error needs. Then that many new chains run. Both numbers
+are fixed before the first weight that counts: chains that are added until the error *looks* small
+stop early where the large weights have not come yet, which is where the estimate is too low.
+Reversed chains that begin at draws from the posterior give the upper end of the bracket.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,15 +26,21 @@ if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
     from bayes_lcs.inference.annealing import Schedule
 
-__all__ = ["annealed_evidence", "log_known_labels"]
+__all__ = ["annealed_evidence", "chains_for", "log_known_labels"]
 
 FloatArray = NDArray[np.float64]
 
-TARGET_VARIANCE = 0.5
-"""Of the log weights: below one, their mean is not ruled by a few of them."""
+TARGET_VARIANCE = 0.25
+"""Of the log weights: far below one, their mean is not ruled by a few of them."""
 
-TRIAL_CHAINS = 16
+TRIAL_CHAINS = 32
 BATCH = 32
+LEAST_CHAINS = 64
+"""With fewer, weights being skewed, stated errors are too small."""
+
+MARGIN = 1.25
+"""Chains beyond those that the trial asks for, since it is short."""
+
 LEAST_EFFECTIVE_CHAINS = 20.0
 MOST_TEMPERATURES = 20_000
 MOST_EXACT_GROUPS = 21
@@ -56,22 +65,42 @@ def _pose(model: Any, data: GroupedTable) -> Any:
     return annealed_sharing.pose(model, data)
 
 
-def _settle(problem: Any, seed: int, progress: bool | None) -> tuple[Any, Schedule]:
-    """Temperatures at which trial chains have log weights of little variance."""
+def _settle(
+    problem: Any, seeds: Sequence[int], progress: bool | None
+) -> tuple[Any, Schedule, FloatArray]:
+    """Temperatures at which trial chains have log weights of little variance, and those weights."""
     from bayes_lcs.inference.annealing import anneal, pilot_schedule
 
-    problem, pilot = pilot_schedule(problem, seed, progress)
+    problem, pilot = pilot_schedule(problem, seeds[0], progress)
     variance = TARGET_VARIANCE
     while True:
         schedule = pilot.refined(variance, MOST_TEMPERATURES)
         problem, trial = anneal(
-            problem, schedule, chains=TRIAL_CHAINS, seed=seed + 1, progress=progress
+            problem, schedule, chains=TRIAL_CHAINS, seed=seeds[1], progress=progress
         )
         # Of the worst part; a product of many parts has many small errors, not one large one.
         found = float(trial.log_weights.var(axis=0, ddof=1).max())
-        if found <= 1.5 * TARGET_VARIANCE or len(schedule.temperatures) > MOST_TEMPERATURES:
-            return problem, schedule
+        if found <= 2.0 * TARGET_VARIANCE or len(schedule.temperatures) > MOST_TEMPERATURES:
+            return problem, schedule, trial.log_weights
         variance /= float(np.clip(found / TARGET_VARIANCE, 2.0, 8.0))
+
+
+def chains_for(trial: FloatArray, precision: float, max_chains: int) -> int:
+    """Chains that the wanted standard error needs, if trial log weights ``(n, B)`` are normal.
+
+    The relative variance of a weight is then ``exp(v) - 1``, and a variance of log weights is
+    learned from few of them where that of the weights themselves is not.
+
+    Examples
+    --------
+    >>> chains_for(np.array([[-0.5], [0.5]]), precision=0.1, max_chains=512)
+    96
+    """
+    with np.errstate(over="ignore"):
+        variance = float(np.expm1(trial.var(axis=0, ddof=1)).sum())
+        wanted = min(MARGIN * variance / precision**2, max_chains)
+    batches = int(np.ceil(max(wanted, min(LEAST_CHAINS, max_chains)) / BATCH))
+    return batches * BATCH
 
 
 def _posterior_starts(
@@ -116,7 +145,8 @@ def annealed_evidence(
         With parameters integrated out, or over labels and parameters as in the thesis, which has
         no reversed chains here.
     precision
-        Chains are added until the standard error is below this, or there are ``max_chains``.
+        Standard error that the number of chains aims at; never more than ``max_chains``, and
+        never fewer than 64 unless that is less.
     bracket
         Whether to run reversed chains too, for the upper end.
     """
@@ -130,25 +160,22 @@ def annealed_evidence(
         bracket = False
     else:
         base, posed = log_known_labels(model, data), _pose(model, data)
-    problem, schedule = _settle(posed, seed, progress)
-    weights: list[FloatArray] = []
-    found = MeanWeight(np.nan, np.inf, 0.0)
-    while found.standard_error > precision and len(weights) * BATCH < max_chains:
-        problem, done = anneal(
-            problem, schedule, chains=BATCH, seed=seed + 2 + len(weights), progress=progress
-        )
-        weights.append(done.log_weights)
-        found = MeanWeight.of(np.concatenate(weights))
-    num_chains = len(weights) * BATCH
+    # Seeds next to each other must not share chains.
+    seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(5)]
+    problem: Any
+    problem, schedule, trial = _settle(posed, seeds[:2], progress)
+    num_chains = chains_for(trial, precision, max_chains)
+    problem, done = anneal(problem, schedule, chains=num_chains, seed=seeds[2], progress=progress)
+    found = MeanWeight.of(done.log_weights)
     forward = MeanWeight(base + found.value, found.standard_error, found.effective_draws)
     ends = None
     if bracket:
-        starts, rigorous = _posterior_starts(model, data, num_chains, seed, progress)
+        starts, rigorous = _posterior_starts(model, data, num_chains, seeds[3], progress)
         _, back = anneal(
             problem,
             schedule,
             chains=num_chains,
-            seed=seed + 1,
+            seed=seeds[4],
             starts=problem.states(starts),
             progress=progress,
         )

@@ -70,7 +70,8 @@ def evidence(
         (prototype), and annealed importance sampling where labels are missing, hyper-parameters
         are learned or groups are too many.
     precision
-        Standard error in nats at which annealed importance sampling is content.
+        Standard error in nats that annealed importance sampling aims at. How many chains that
+        takes is settled by trial chains before the first chain that counts.
     num_draws
         Draws for each integral of the prototype model; up to 16 times as many where few count.
     max_chains
