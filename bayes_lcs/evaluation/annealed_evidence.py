@@ -1,12 +1,15 @@
 """Log evidence by annealed importance sampling, with a bracket from both ends.
 
-A pilot sets the temperatures; short trials raise their number until the log weights spread
-little; then independent chains run until the error is small enough. Reversed chains that begin at
-draws from the posterior give the upper end of the bracket.
+A pilot sets the temperatures; trial chains raise their number until the log weights spread
+little, and tell how many chains the wanted error needs. Then that many new chains run. Both numbers
+are fixed before the first weight that counts: chains that are added until the error *looks* small
+stop early where the large weights have not come yet, which is where the estimate is too low.
+Reversed chains that begin at draws from the posterior give the upper end of the bracket.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +17,12 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.naive_bayes import log_label_marginal
 from bayes_lcs.core.protocols import PrototypeModel
-from bayes_lcs.evaluation.bracketed_evidence import concluded, posterior_starts
+from bayes_lcs.evaluation.bracketed_evidence import (
+    TARGET_VARIANCE,
+    chains_for,
+    concluded,
+    posterior_starts,
+)
 from bayes_lcs.evaluation.log_evidence import Bracket, LogEvidence, MeanWeight
 
 if TYPE_CHECKING:
@@ -25,11 +33,7 @@ __all__ = ["annealed_evidence", "log_known_labels"]
 
 FloatArray = NDArray[np.float64]
 
-TARGET_VARIANCE = 0.5
-"""Of the log weights: below one, their mean is not ruled by a few of them."""
-
-TRIAL_CHAINS = 16
-BATCH = 32
+TRIAL_CHAINS = 32
 MOST_TEMPERATURES = 20_000
 
 
@@ -51,21 +55,23 @@ def _pose(model: Any, data: GroupedTable) -> Any:
     return annealed_sharing.pose(model, data)
 
 
-def _settle(problem: Any, seed: int, progress: bool | None) -> tuple[Any, Schedule]:
-    """Temperatures at which trial chains have log weights of little variance."""
+def _settle(
+    problem: Any, seeds: Sequence[int], progress: bool | None
+) -> tuple[Any, Schedule, FloatArray]:
+    """Temperatures at which trial chains have log weights of little variance, and those weights."""
     from bayes_lcs.inference.annealing import anneal, pilot_schedule
 
-    problem, pilot = pilot_schedule(problem, seed, progress)
+    problem, pilot = pilot_schedule(problem, seeds[0], progress)
     variance = TARGET_VARIANCE
     while True:
         schedule = pilot.refined(variance, MOST_TEMPERATURES)
         problem, trial = anneal(
-            problem, schedule, chains=TRIAL_CHAINS, seed=seed + 1, progress=progress
+            problem, schedule, chains=TRIAL_CHAINS, seed=seeds[1], progress=progress
         )
         # Of the worst part; a product of many parts has many small errors, not one large one.
         found = float(trial.log_weights.var(axis=0, ddof=1).max())
-        if found <= 1.5 * TARGET_VARIANCE or len(schedule.temperatures) > MOST_TEMPERATURES:
-            return problem, schedule
+        if found <= 2.0 * TARGET_VARIANCE or len(schedule.temperatures) > MOST_TEMPERATURES:
+            return problem, schedule, trial.log_weights
         variance /= float(np.clip(found / TARGET_VARIANCE, 2.0, 8.0))
 
 
@@ -88,7 +94,8 @@ def annealed_evidence(
         With parameters integrated out, or over labels and parameters as in the thesis, which has
         no reversed chains here.
     precision
-        Chains are added until the standard error is below this, or there are ``max_chains``.
+        Standard error that the number of chains aims at; never more than ``max_chains``, and
+        never fewer than 64 unless that is less.
     bracket
         Whether to run reversed chains too, for the upper end.
     """
@@ -102,25 +109,22 @@ def annealed_evidence(
         bracket = False
     else:
         base, posed = log_known_labels(model, data), _pose(model, data)
-    problem, schedule = _settle(posed, seed, progress)
-    weights: list[FloatArray] = []
-    found = MeanWeight(np.nan, np.inf, 0.0)
-    while found.standard_error > precision and len(weights) * BATCH < max_chains:
-        problem, done = anneal(
-            problem, schedule, chains=BATCH, seed=seed + 2 + len(weights), progress=progress
-        )
-        weights.append(done.log_weights)
-        found = MeanWeight.of(np.concatenate(weights))
-    num_chains = len(weights) * BATCH
+    # Seeds next to each other must not share chains.
+    seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(5)]
+    problem: Any
+    problem, schedule, trial = _settle(posed, seeds[:2], progress)
+    num_chains = chains_for(trial, precision, max_chains)
+    problem, done = anneal(problem, schedule, chains=num_chains, seed=seeds[2], progress=progress)
+    found = MeanWeight.of(done.log_weights)
     forward = MeanWeight(base + found.value, found.standard_error, found.effective_draws)
     ends = None
     if bracket:
-        starts, rigorous = posterior_starts(model, data, num_chains, seed, progress)
+        starts, rigorous = posterior_starts(model, data, num_chains, seeds[3], progress)
         _, back = anneal(
             problem,
             schedule,
             chains=num_chains,
-            seed=seed + 1,
+            seed=seeds[4],
             starts=problem.states(starts),
             progress=progress,
         )

@@ -1,4 +1,7 @@
-"""What estimates of evidence from two ends have in common: where they start, how they conclude."""
+"""What estimates of evidence from two ends have in common.
+
+How many chains there are, where those at the other end start, how both ends are concluded from.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,42 @@ from bayes_lcs.inference.exact_posterior import ExactPosterior
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["concluded", "posterior_starts"]
+__all__ = ["TARGET_VARIANCE", "chains_for", "concluded", "posterior_starts"]
+
+FloatArray = NDArray[np.float64]
+
+TARGET_VARIANCE = 0.25
+"""Of the log weights: far below one, their mean is not ruled by a few of them."""
+
+BATCH = 32
+LEAST_CHAINS = 64
+"""With fewer, weights being skewed, stated errors are too small."""
+
+MARGIN = 1.25
+"""Chains beyond those that the trial asks for, since it is short."""
 
 LEAST_EFFECTIVE_CHAINS = 20.0
 MOST_EXACT_GROUPS = 21
 LEAST_DRAWS = 200
+
+
+def chains_for(trial: FloatArray, precision: float, max_chains: int) -> int:
+    """Chains that the wanted standard error needs, if trial log weights ``(n, B)`` are normal.
+
+    The relative variance of a weight is then ``exp(v) - 1``, and a variance of log weights is
+    learned from few of them where that of the weights themselves is not. They are counted
+    beforehand: adding chains until the error looks small stops before the large weights come.
+
+    Examples
+    --------
+    >>> chains_for(np.array([[-0.5], [0.5]]), precision=0.1, max_chains=512)
+    96
+    """
+    with np.errstate(over="ignore"):
+        variance = float(np.expm1(trial.var(axis=0, ddof=1)).sum())
+        wanted = min(MARGIN * variance / precision**2, max_chains)
+    batches = int(np.ceil(max(wanted, min(LEAST_CHAINS, max_chains)) / BATCH))
+    return batches * BATCH
 
 
 def posterior_starts(

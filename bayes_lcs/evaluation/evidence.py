@@ -77,7 +77,8 @@ def evidence(
         annealed importance sampling where hyper-parameters are learned, groups are too many, or
         labels are missing in the other models.
     precision
-        Standard error in nats at which particles and annealed importance sampling are content.
+        Standard error in nats that particles and annealed importance sampling aim at. How many
+        runs or chains that takes is settled by trials before the first one that counts.
     num_draws
         Draws for each integral of the prototype model; up to 16 times as many where few count.
     max_chains

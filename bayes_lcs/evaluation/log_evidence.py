@@ -17,6 +17,10 @@ DISAGREEMENT = 3.0
 """Standard errors between the two ends of a bracket beyond which they disagree."""
 
 
+ROUNDING = 1e-9
+"""Relative error of the arithmetic: where all weights are equal there is no other."""
+
+
 class EvidenceWarning(UserWarning):
     """An estimate whose stated error may be too small; the message says what to do."""
 
@@ -83,7 +87,8 @@ class Bracket:
     def agrees(self) -> bool:
         """Whether the two ends are within three standard errors of each other."""
         error = np.hypot(self.forward.standard_error, self.reverse.standard_error)
-        return bool(abs(self.gap) <= DISAGREEMENT * error)
+        rounding = ROUNDING * (1.0 + abs(self.forward.value))
+        return bool(abs(self.gap) <= DISAGREEMENT * error + rounding)
 
 
 @dataclass(frozen=True)

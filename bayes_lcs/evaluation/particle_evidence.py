@@ -1,8 +1,8 @@
 """Log evidence with missing labels summed over by particles, for models with a known partition.
 
 Blocks are independent given what is known, so each has its own estimates, and their logs add up.
-Trial runs double the number of particles until estimates spread little; then new runs are added
-until the error is small enough. Runs led to draws from the posterior give the upper end.
+Trial runs double the number of particles until estimates spread little, and say how many runs the
+wanted error needs. Runs led to draws from the posterior give the upper end.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.progress import progress_bar
-from bayes_lcs.evaluation.annealed_evidence import BATCH, TARGET_VARIANCE
-from bayes_lcs.evaluation.bracketed_evidence import concluded, posterior_starts
+from bayes_lcs.evaluation.bracketed_evidence import (
+    TARGET_VARIANCE,
+    chains_for,
+    concluded,
+    posterior_starts,
+)
 from bayes_lcs.evaluation.log_evidence import Bracket, LogEvidence, MeanWeight
 
 if TYPE_CHECKING:
@@ -29,10 +33,11 @@ FloatArray = NDArray[np.float64]
 
 FEWEST_PARTICLES = 256
 MOST_PARTICLES = 1024
-HOPELESS = 8.0
+HOPELESS = 16.0
 """So many times the variance that is aimed at: more runs would change little."""
 
 TRIAL_RUNS = 16
+FEW_RUNS = 64
 RUNS_A_CALL = 8
 CALL_SIZE = 2e6
 """Rows times particles of one call: about a second."""
@@ -86,8 +91,8 @@ def _run_all(
 
 def _settle(
     parts: list[Posed], precision: float, seed: int, progress: bool | None
-) -> tuple[int, bool]:
-    """A number of particles with which one batch of runs is precise enough, and whether it is one.
+) -> tuple[int, FloatArray]:
+    """A number of particles with which few runs are precise enough, and its trial runs.
 
     Twice the particles halve the variance of an estimate and cost less than twice the time.
     """
@@ -95,10 +100,9 @@ def _settle(
     while True:
         trial = _run_all(parts, TRIAL_RUNS, num_particles, seed, progress)
         variances = trial.var(axis=0, ddof=1)
-        spread = float(variances.max()) / TARGET_VARIANCE
-        excess = max(spread, float(variances.sum()) / BATCH / precision**2)
+        excess = max(variances.max() / TARGET_VARIANCE, variances.sum() / FEW_RUNS / precision**2)
         if excess <= 1.0 or num_particles >= MOST_PARTICLES:
-            return num_particles, spread <= HOPELESS
+            return num_particles, trial
         num_particles = min(num_particles * (2 if excess < 4.0 else 4), MOST_PARTICLES)
 
 
@@ -117,7 +121,7 @@ def particle_evidence(
     Parameters
     ----------
     precision
-        Runs are added until the standard error is below this, or there are ``max_chains``; 64
+        Standard error that the number of runs aims at; never more than ``max_chains``, and 64
         where trial runs differ so much that more of them would help little.
     bracket
         Whether to run towards draws from the posterior too, for the upper end.
@@ -128,25 +132,22 @@ def particle_evidence(
     if not parts:
         raise ValueError("no row lacks a label: there is nothing to sum over; use method='exact'")
     base = model.log_marginal(data.counts())
-    num_particles, settled = _settle(parts, precision, seed, progress)
-    most = max_chains if settled else min(max_chains, 2 * BATCH)
-    weights: list[FloatArray] = []
-    found = MeanWeight(np.nan, np.inf, 0.0)
-    while found.standard_error > precision and len(weights) * BATCH < most:
-        new = _run_all(parts, BATCH, num_particles, seed + 1 + len(weights), progress)
-        weights.append(new)
-        found = MeanWeight.of(np.concatenate(weights))
+    # Seeds next to each other must not share runs.
+    seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(4)]
+    num_particles, trial = _settle(parts, precision, seeds[0], progress)
+    hopeless = trial.var(axis=0, ddof=1).max() > HOPELESS * TARGET_VARIANCE
+    runs = chains_for(trial, precision, min(max_chains, FEW_RUNS) if hopeless else max_chains)
+    found = MeanWeight.of(_run_all(parts, runs, num_particles, seeds[1], progress))
     forward = MeanWeight(base + found.value, found.standard_error, found.effective_draws)
     ends = None
     if bracket:
-        runs = len(weights) * BATCH
-        starts, rigorous = posterior_starts(model, data, runs, seed, progress)
-        back = _run_all(parts, runs, num_particles, seed, progress, starts["latent_label"])
+        starts, rigorous = posterior_starts(model, data, runs, seeds[2], progress)
+        back = _run_all(parts, runs, num_particles, seeds[3], progress, starts["latent_label"])
         up = MeanWeight.of(-back)
         reverse = MeanWeight(base - up.value, up.standard_error, up.effective_draws)
         ends = Bracket(forward, reverse, rigorous)
     how = (
         f"missing labels summed over by {num_particles} particles that read one row after the "
-        f"other, {len(weights) * BATCH} runs"
+        f"other, {runs} runs"
     )
     return concluded(forward, ends, method="particles", model=model.name, how=how)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -34,10 +34,17 @@ if TYPE_CHECKING:
     from bayes_lcs.core.priors import Gamma
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["AnnealedSharing", "AnnealedSharingProblem", "pose"]
+__all__ = ["AnnealedSharing", "AnnealedSharingData", "AnnealedSharingProblem", "pose"]
 
 
-def _draw(rng_key: jax.Array, prior: Gamma | None, value: float) -> jax.Array:
+class AnnealedSharingData(NamedTuple):
+    """The arrays of the sampler, and the concentration where it is not learned."""
+
+    arrays: ProblemData
+    concentration: jax.Array
+
+
+def _draw(rng_key: jax.Array, prior: Gamma | None, value: jax.Array | float) -> jax.Array:
     """A draw from the prior, or the value where nothing is learned."""
     if prior is None:
         return jnp.asarray(value, dtype=float)
@@ -69,7 +76,7 @@ def _draw_partition(
 
 @dataclass(frozen=True)
 class AnnealedSharing:
-    """What decides the program: the sampler's design, the slots, and the fixed concentration.
+    """What decides the program: the sampler's design, the slots, and a known partition.
 
     Attributes
     ----------
@@ -77,65 +84,63 @@ class AnnealedSharing:
         Of the sampler.
     num_slots
         Room for clusters.
-    concentration
-        Where it is not learned.
     partition
         Where the model knows it.
     """
 
     design: Design
     num_slots: int
-    concentration: float
     partition: tuple[int, ...] | None
 
-    def begin(self, data: ProblemData, rng_key: jax.Array) -> SweepState:
+    def begin(self, data: AnnealedSharingData, rng_key: jax.Array) -> SweepState:
         """Everything unknown from its prior, given the labels that are known."""
         key_a, key_b, key_z, key_y = jax.random.split(rng_key, 4)
-        concentration = _draw(key_a, self.design.concentration, self.concentration)
+        concentration = _draw(key_a, self.design.concentration, data.concentration)
         beta = _draw(key_b, self.design.feature_prior, 1.0)
         full = jnp.asarray(False)
         if self.partition is None:
             z, full = _draw_partition(key_z, concentration, self.design.num_groups, self.num_slots)
         else:
             z = jnp.asarray(self.partition)
-        drawn = None
-        if data.rows is not None:
+        drawn, arrays = None, data.arrays
+        if arrays.rows is not None:
             key_phi, key_label = jax.random.split(key_y)
-            counts = data.label_counts + data.label_prior
+            counts = arrays.label_counts + arrays.label_prior
             gammas = jax.random.loggamma(key_phi, counts)
-            drawn = jax.random.categorical(key_label, gammas[data.rows.owner])
+            drawn = jax.random.categorical(key_label, gammas[arrays.rows.owner])
         state = self.state(data, z, drawn, concentration, beta)
         partition = state.partition._replace(overflow=full)
         return state._replace(partition=partition)
 
     def state(
         self,
-        data: ProblemData,
+        data: AnnealedSharingData,
         z: jax.Array,
         labels: jax.Array | None,
         concentration: jax.Array,
         beta: jax.Array,
     ) -> SweepState:
         """The state at given values of everything unknown."""
-        vectors, label_state = data.vectors, None
-        if data.rows is not None:
+        arrays, label_state = data.arrays, None
+        vectors = arrays.vectors
+        if arrays.rows is not None:
             assert labels is not None
-            label_state = label_gibbs.init(data.rows, data.label_counts, vectors, labels)
+            label_state = label_gibbs.init(arrays.rows, arrays.label_counts, vectors, labels)
             vectors = label_state.vectors
-        layout = layout_of(self.design, data, beta)
+        layout = layout_of(self.design, arrays, beta)
         partition = partition_gibbs.init(layout, vectors, z, self.num_slots)
         return SweepState(partition, label_state, concentration, beta)
 
     def transition(
-        self, data: ProblemData, reverse: bool
+        self, data: AnnealedSharingData, reverse: bool
     ) -> Callable[[jax.Array, SweepState, jax.Array], SweepState]:
         """A sweep at a temperature."""
-        kernel = build_kernel(self.design, data, reverse)
+        kernel = build_kernel(self.design, data.arrays, reverse)
         return lambda key, state, temperature: kernel(key, state, temperature)[0]
 
-    def log_likelihood(self, data: ProblemData, state: SweepState) -> jax.Array:
+    def log_likelihood(self, data: AnnealedSharingData, state: SweepState) -> jax.Array:
         """``log P(X | Y, z)``, of every block where blocks are independent."""
-        layout = layout_of(self.design, data, state.beta)
+        layout = layout_of(self.design, data.arrays, state.beta)
         by_block = log_marginal(layout, state.partition.blocks)
         independent = self.partition is not None and self.design.feature_prior is None
         return by_block if independent else by_block.sum(keepdims=True)
@@ -150,7 +155,7 @@ class AnnealedSharingProblem:
     """A sharing model and a table, ready to be annealed."""
 
     design: AnnealedSharing
-    data: ProblemData
+    data: AnnealedSharingData
 
     def enlarged(self) -> AnnealedSharingProblem:
         """The same with twice the slots."""
@@ -164,7 +169,7 @@ class AnnealedSharingProblem:
         values = {
             "labels": unknown.get("latent_label"),
             "concentration": unknown.get(
-                "concentration", np.full(chains, self.design.concentration)
+                "concentration", np.full(chains, float(self.data.concentration))
             ),
             "beta": unknown.get("beta", np.ones(chains)),
         }
@@ -183,11 +188,11 @@ def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> AnnealedSh
     """Lay out a sharing model and a table for annealing."""
     with jax.enable_x64(True):
         problem = sharing_problem.pose(model, data, num_split_merge)
+        arrays = AnnealedSharingData(problem.data, jnp.asarray(problem.concentration, dtype=float))
     partition, groups = problem.partition, problem.design.num_groups
     if partition is None:
         slots = min(groups + 1, 32)
     else:
         slots = int(partition.max()) + 1
     known = None if partition is None else tuple(partition.tolist())
-    design = AnnealedSharing(problem.design, slots, problem.concentration, known)
-    return AnnealedSharingProblem(design, problem.data)
+    return AnnealedSharingProblem(AnnealedSharing(problem.design, slots, known), arrays)
