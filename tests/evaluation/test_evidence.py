@@ -71,8 +71,15 @@ def test_prototype(case):
 
 
 def test_methods_that_do_not_fit(case):
-    with pytest.raises(ValueError, match="one of auto, exact, importance, ais, got 'guess'"):
+    with pytest.raises(ValueError, match="one of auto, exact, .*, ais, got 'guess'"):
         bl.evidence(bl.NoSharing(), case.table, "guess")
+    with pytest.raises(ValueError, match="known partition, not Clustered"):
+        bl.evidence(bl.ClusteredNaiveBayes(), case.table.mask_labels([3]), "particles")
+    with pytest.raises(ValueError, match="not learned"):
+        learned = bl.NoSharing(feature_prior=bl.Gamma(2.0, 2.0))
+        bl.evidence(learned, case.table.mask_labels([3]), "particles")
+    with pytest.raises(ValueError, match="no row lacks a label"):
+        bl.evidence(bl.NoSharing(), case.table, "particles")
     with pytest.raises(bl.NotExactError, match="prototype"):
         bl.evidence(bl.Prototype(), case.table, "exact")
     with pytest.raises(ValueError, match="prototype"):
