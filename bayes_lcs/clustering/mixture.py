@@ -149,7 +149,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
-            Iterable,
+            "array-like",
         ],
         "criterion": [StrOptions({"bic", "icl", "cheeseman_stutz"})],
         "prior": [Interval(Real, 0, None, closed="left")],
