@@ -1,9 +1,9 @@
 """EM iterations: nanoseconds a row, against peers, on sparse logs, and how they grow.
 
-Dense data are drawn from a mixture of as many components as are fitted; columns have 2 to 10 values.
-Every peer starts from the same parameters, and ours, numba's and pomegranate's log-likelihoods must
-agree before anything is timed. Compilation and laying out the rows are in no iteration; the latter
-is reported beside them. Peers that are not installed are left out.
+Dense data are drawn from a mixture of as many components as are fitted, with 2 to 10 values a
+column. Every peer starts from the same parameters, and ours, numba's and pomegranate's
+log-likelihoods must agree before anything is timed. Compilation and laying out the rows are in no
+iteration; the latter is reported beside them. Peers that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def dense_rows(
 
 
 def sparse_log(num_rows: int, num_columns: int, seed: int = 0) -> CodedColumns:
-    """A log of ten kinds of visitors, about three of the items a row, some items far more common."""
+    """A log of ten kinds of visitors, about three items a row, some far more common than others."""
     rng = np.random.default_rng(seed)
     popularity = 1.0 / np.arange(1, num_columns + 1)
     kinds = popularity * rng.gamma(0.5, size=(10, num_columns))
