@@ -108,8 +108,8 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_ : int
         Passes over the rows of the start that was taken.
     trace_ : ndarray
-        Its log posterior at each pass, up to a constant that does not depend on the parameters'
-        values but on nothing else; with ``prior=0``, its log-likelihood.
+        Its log posterior at each pass: the log-likelihood plus the log density of the prior in
+        natural parameters; with ``prior=0``, the log-likelihood.
     log_posterior_, log_likelihood_ : float
         At the last pass.
     results_ : list of EMResult

@@ -238,6 +238,7 @@ class PlanExecutor:
         self.precision: Precision = precision
         self.dtype = np.dtype(np.float64 if precision == "double" else np.float32)
         self.cores = cores or _cores()
+        self.cancelled = False
         self.num_parts = min(self.cores, len(plan.chunks))
         with jax.enable_x64(True):
             self.chunks = [
@@ -263,6 +264,8 @@ class PlanExecutor:
             width = tables[0].shape[1]
             sums = _zero_sums(self.plan.num_slots, width)
             for chunk in self.chunks[part :: self.num_parts]:
+                if self.cancelled:
+                    break
                 sums = _accumulate(sums, *tables, *chunk)
             return jax.tree.map(lambda leaf: leaf.block_until_ready(), sums)
 
@@ -282,6 +285,7 @@ class PlanExecutor:
     def statistics(self, requests: Sequence[MixtureParameters]) -> list[MixtureStatistics]:
         """Statistics at each of some parameters, all together."""
         with jax.enable_x64(True):
+            self.cancelled = False
             tables = [self.tables(parameters) for parameters in requests]
             tasks = [(t, part) for t in tables for part in range(self.num_parts)]
             if self.num_parts == 1:
@@ -289,7 +293,11 @@ class PlanExecutor:
                 sums = [self.part_statistics(*task) for task in tasks]
             else:
                 with ThreadPoolExecutor(self.cores) as pool:
-                    sums = list(pool.map(lambda task: self.part_statistics(*task), tasks))
+                    try:
+                        sums = list(pool.map(lambda task: self.part_statistics(*task), tasks))
+                    except KeyboardInterrupt:
+                        self.cancelled = True  # threads end with the chunk that they are at
+                        raise
             size = self.num_parts
             return [self.finish(sums[i : i + size]) for i in range(0, len(sums), size)]
 

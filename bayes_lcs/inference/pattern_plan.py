@@ -38,6 +38,9 @@ BLOCK_ROWS = 2048
 CHUNK_SLOTS = 128
 """Rows of ``slots`` handed to the compiled program at once: 2 ** 18 look-ups, some milliseconds."""
 
+CHUNK_BLOCKS = 32
+"""A chunk has at most so many blocks: in mixed precision its sums are in float32."""
+
 LEAST_SLOTS = 4
 """A chunk has at least as many rows of ``slots`` as the program takes at once."""
 
@@ -305,7 +308,7 @@ def _cut(slots: NDArray, starts: NDArray, nothing: int) -> list[Chunk]:
     most = max(total / (2 * -(-total // (2 * CHUNK_SLOTS)) or 1), widest)
     bounds = [0]
     for b in range(num_blocks):
-        if starts[b + 1] - starts[bounds[-1]] > most or b - bounds[-1] >= CHUNK_SLOTS:
+        if starts[b + 1] - starts[bounds[-1]] > most or b - bounds[-1] >= CHUNK_BLOCKS:
             bounds.append(b)
     bounds.append(num_blocks)
     height = max(int(starts[j] - starts[i]) for i, j in _pairs(bounds))
