@@ -21,6 +21,7 @@ Laplace's rule. A prior of 0 stands for none: maximum likelihood.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -146,22 +147,23 @@ class MultinomialMixture:
         return MixtureParameters(_shares(components), theta)
 
     def log_prior(self, parameters: MixtureParameters) -> float:
-        """Log density of the prior in natural parameters, its constant included; 0 without one."""
-        total = 0.0
-        if self.weight_prior > 0.0:
-            alpha = np.full(self.num_components, float(self.weight_prior))
-            total += _log_natural_density(parameters.weights, alpha)
-        for f in range(self.schema.num_features):
-            beta = self.cell_parameters[self.schema.cells_of(f)]
-            if (beta > 0.0).all():
-                theta = parameters.cells[self.schema.cells_of(f)]
-                total += _log_natural_density(theta.T, beta)
-            elif (beta > 0.0).any():
-                # An improper prior has no constant.
-                total += float(
-                    xlogy(beta[:, None], parameters.cells[self.schema.cells_of(f)]).sum()
-                )
-        return total
+        """Log density of the prior in natural parameters, its constant included; 0 without one.
+
+        The change of variables multiplies a Dirichlet's density by ``prod_v theta_v``.
+        """
+        weights = xlogy(self.weight_prior, parameters.weights).sum()
+        cells = xlogy(self.cell_parameters[:, None], parameters.cells).sum()
+        return float(weights + cells) + self._log_constant
+
+    @cached_property
+    def _log_constant(self) -> float:
+        """``-log B`` of all priors; an improper one has none."""
+        alpha = np.full(self.num_components, float(self.weight_prior))
+        betas = [
+            self.cell_parameters[self.schema.cells_of(f)] for f in range(self.schema.num_features)
+        ]
+        each = sum(_log_constant(beta) for beta in betas)
+        return _log_constant(alpha) + self.num_components * each
 
     def log_joint(self, parameters: MixtureParameters, rows: ArrayLike) -> FloatArray:
         """``log p(x_n, z_n = k)`` of coded rows (-1 missing), ``(N, K)``; the plainest way."""
@@ -216,11 +218,9 @@ def _shares(counts: FloatArray) -> FloatArray:
     return counts / total if total > 0.0 else np.full(counts.shape, 1.0 / counts.size)
 
 
-def _log_natural_density(point: FloatArray, prior: FloatArray) -> float:
-    """A Dirichlet's log density in natural parameters, summed over all but the last axis.
-
-    The change of variables multiplies the usual density by ``prod_v theta_v``.
-    """
-    with np.errstate(divide="ignore"):
-        jacobian = np.log(point).sum()
-    return float(log_dirichlet_density(point, prior).sum() + jacobian)
+def _log_constant(prior: FloatArray) -> float:
+    """``-log B(prior)``: what a Dirichlet's density is at the centre without its powers."""
+    if (prior <= 0.0).any():
+        return 0.0
+    centre = np.full(prior.shape, 1.0 / prior.size)
+    return float(log_dirichlet_density(centre, prior) - ((prior - 1.0) * np.log(centre)).sum())
