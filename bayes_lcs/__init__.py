@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bayes_lcs.classification.shared_naive_bayes import (
         SharedNaiveBayesClassifier as SharedNaiveBayesClassifier,
     )
+    from bayes_lcs.clustering.mixture import MixtureClusterer as MixtureClusterer
     from bayes_lcs.core.errors import NotExactError as NotExactError
     from bayes_lcs.core.priors import Gamma as Gamma
     from bayes_lcs.core.schema import Schema as Schema
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from bayes_lcs.models.prototype import Prototype as Prototype
     from bayes_lcs.report.evidence_plots import plot_evidence as plot_evidence
     from bayes_lcs.report.evidence_plots import plot_evidence_curve as plot_evidence_curve
+    from bayes_lcs.report.mixture_plots import plot_em_trace as plot_em_trace
+    from bayes_lcs.report.mixture_plots import plot_mixture_profiles as plot_mixture_profiles
     from bayes_lcs.report.performance_plots import plot_learning_curves as plot_learning_curves
     from bayes_lcs.report.performance_plots import plot_loss_curve as plot_loss_curve
     from bayes_lcs.report.plots import plot_coclustering as plot_coclustering
@@ -73,6 +76,7 @@ _HOMES = {
     "LeftOut": "bayes_lcs.evaluation.leave_out",
     "LogEvidence": "bayes_lcs.evaluation.log_evidence",
     "MeanLoss": "bayes_lcs.evaluation.losses",
+    "MixtureClusterer": "bayes_lcs.clustering.mixture",
     "NoSharing": "bayes_lcs.models.no_sharing",
     "NotExactError": "bayes_lcs.core.errors",
     "Posterior": "bayes_lcs.report.posterior",
@@ -96,10 +100,12 @@ _HOMES = {
     "meeting_requests": "bayes_lcs.data.meetings",
     "plot_cluster_profiles": "bayes_lcs.report.profile_plots",
     "plot_coclustering": "bayes_lcs.report.plots",
+    "plot_em_trace": "bayes_lcs.report.mixture_plots",
     "plot_evidence": "bayes_lcs.report.evidence_plots",
     "plot_evidence_curve": "bayes_lcs.report.evidence_plots",
     "plot_learning_curves": "bayes_lcs.report.performance_plots",
     "plot_loss_curve": "bayes_lcs.report.performance_plots",
+    "plot_mixture_profiles": "bayes_lcs.report.mixture_plots",
     "plot_num_clusters": "bayes_lcs.report.plots",
     "read_grouped": "bayes_lcs.data.reader",
     "row_losses": "bayes_lcs.evaluation.losses",
@@ -119,6 +125,7 @@ __all__ = [
     "LeftOut",
     "LogEvidence",
     "MeanLoss",
+    "MixtureClusterer",
     "NoSharing",
     "NotExactError",
     "Posterior",
@@ -143,10 +150,12 @@ __all__ = [
     "meeting_requests",
     "plot_cluster_profiles",
     "plot_coclustering",
+    "plot_em_trace",
     "plot_evidence",
     "plot_evidence_curve",
     "plot_learning_curves",
     "plot_loss_curve",
+    "plot_mixture_profiles",
     "plot_num_clusters",
     "read_grouped",
     "row_losses",

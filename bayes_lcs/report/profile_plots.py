@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from bayes_lcs.core.partitions import blocks
 from bayes_lcs.evaluation.cluster_profiles import cluster_log_ratios
-from bayes_lcs.report.axes import new_axes, plain_text
+from bayes_lcs.report.axes import plain_text
+from bayes_lcs.report.heat_map import draw_profiles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,44 +50,18 @@ def plot_cluster_profiles(
     ratios = cluster_log_ratios(model, data, partition, label)
     clusters = blocks(partition)
     order = sorted(range(len(clusters)), key=lambda k: (-len(clusters[k]), clusters[k][0]))
-    schema = data.schema
-    # Each feature has a row of its own above its values, to carry its name.
-    rows = np.arange(schema.num_cells) + schema.cell_feature + 1
-    headings = schema.offsets[:-1] + np.arange(schema.num_features)
-    picture = np.full((schema.num_cells + schema.num_features, len(order)), np.nan)
-    picture[rows] = ratios[order].T
-    axes = new_axes(ax, 3.6 + 0.42 * len(order), 2.4 + 0.17 * len(picture))
-    reach = max(float(np.abs(ratios).max(initial=0.0)), 1e-12)
-    image = axes.imshow(
-        picture, cmap="RdBu", vmin=-reach, vmax=reach, aspect="auto", interpolation="nearest"
-    )
-    values = [plain_text(value) for names in data.values for value in names]
-    names = [plain_text(name, longest=32) for name in data.feature_names]
-    ticks = np.argsort(np.concatenate([rows, headings]))
-    axes.set_yticks(range(len(picture)), np.array(values + names, dtype=object)[ticks], fontsize=8)
-    axes.tick_params(axis="y", length=0)
-    for heading in headings:
-        axes.get_yticklabels()[heading].set_fontweight("bold")
     columns = [_column_name([data.group_names[u] for u in clusters[k]]) for k in order]
-    axes.set_xticks(range(len(order)), columns, rotation=90, fontsize=8)
-    axes.tick_params(axis="x", top=True, labeltop=True, bottom=False, labelbottom=False, length=0)
-    axes.set_xticks(np.arange(len(order) - 1) + 0.5, minor=True)
-    axes.grid(which="minor", axis="x", color="white", linewidth=2)
-    axes.tick_params(axis="x", which="minor", length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
     spoken = data.label_values[-1] if label is None else label
     rest = [name for name in data.label_values if name != spoken]
     against = rest[0] if len(rest) == 1 else "the rest"
-    bar = axes.figure.colorbar(
-        image, ax=axes, location="bottom", fraction=0.03, pad=0.01, aspect=30
-    )
-    bar.set_label(
+    return draw_profiles(
+        ratios[order],
+        data.feature_names,
+        data.values,
+        columns,
         f"log ratio: blue speaks for {plain_text(spoken)}, red for {plain_text(against)}",
-        fontsize=8,
+        ax,
     )
-    bar.ax.tick_params(labelsize=8)
-    return axes
 
 
 def _column_name(members: list[str]) -> str:

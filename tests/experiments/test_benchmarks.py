@@ -45,6 +45,20 @@ def test_scale_ladder_at_its_smallest(tmp_path):
     assert [row[2] for row in recovery["rows"]] == [0, 1, 0, 1]
 
 
+@pytest.mark.slow
+def test_em_iterations_at_their_smallest(tmp_path):
+    assert main(["--smoke", "--out", str(tmp_path), "em_iterations"]) == 0
+    tables = {t["name"]: t for t in json.loads((tmp_path / "benchmarks.json").read_text())}
+    assert set(tables) == {
+        f"em_iterations_{name}" for name in ("peers", "sparse", "scaling", "memory", "holdout")
+    }
+    assert [row[0] for row in tables["em_iterations_peers"]["rows"]][:2] == [
+        "ours, mixed",
+        "ours, double",
+    ]
+    assert all(row[-1] > 0 for row in tables["em_iterations_sparse"]["rows"])
+
+
 def test_the_numpy_peer_keeps_its_counts():
     data, truth = clustered_groups(12, num_clusters=4, rows_per_group=4, num_features=2)
     peer = NumpyGibbs(data, truth)

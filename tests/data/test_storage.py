@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.report.storage import load_datatree, save_datatree, write_atomically
+from bayes_lcs.data.storage import load_datatree, save_datatree, write_atomically
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
