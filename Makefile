@@ -35,7 +35,7 @@ test-slow: $(STAMP)  ## The slow statistical tests, and only those
 	$(BIN)/python -m pytest -n auto -m slow tests
 
 planted-bugs: $(STAMP)  ## Plant each known bug in a copy and check that a test fails
-	$(BIN)/python scripts/plant_bugs.py
+	$(BIN)/python scripts/plant_bugs.py $(PLANT)
 
 lint: $(STAMP)  ## Style, types and the direction of imports
 	$(BIN)/ruff check .

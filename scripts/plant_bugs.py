@@ -1,12 +1,15 @@
 """Plant known bugs, one at a time, and check that the tests notice.
 
     python scripts/plant_bugs.py [--list tests/planted_bugs.toml] [--jobs 2] [NAME ...]
+    python scripts/plant_bugs.py --share 3 --after-tests
 
 Each `[[bug]]` of the list names a `file`, the exact text to `find` in it (it must occur exactly
 once), what to `replace` it with, and the `tests` that must then fail: pytest node ids, or options
 written as one word (`"-kprototype"`). The checkout is copied, the bug planted in the copy, and the
 tests run there with the interpreter that runs this script. One run without any bug comes first:
-a test that fails anyway catches nothing.
+a test that fails anyway catches nothing; `--after-tests` leaves it out where the whole suite has
+just passed. `--share N` plants one bug in N, others with every commit; all are checked for being
+stale.
 
     caught   at least one of the named tests failed
     MISSED   they all passed: the tests cannot see this bug
@@ -110,17 +113,30 @@ def run_tests(copy: Path, tests: tuple[str, ...]) -> tuple[int, str]:
     return done.returncode, "\n".join(done.stdout.splitlines()[-OUTPUT_LINES:])
 
 
+def stale(bug: Bug) -> str:
+    """Why a bug cannot be planted any more, or nothing."""
+    target = ROOT / bug.file
+    if not target.is_file():
+        return f"there is no file {bug.file}"
+    occurrences = target.read_text(encoding="utf-8").count(bug.find)
+    return "" if occurrences == 1 else f"{occurrences} occurrences in {bug.file} of: {bug.find}"
+
+
+def share_of(bugs: list[Bug], share: int) -> list[Bug]:
+    """One bug in so many; which ones, the commit decides."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    return bugs[int(commit[:8], 16) % share :: share]
+
+
 def judge(bug: Bug, files: list[str]) -> Verdict:
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="planted-bug-") as folder:
         copy = Path(folder)
         copy_checkout(files, copy)
         target = copy / bug.file
-        if not target.is_file():
-            return Verdict("STALE", f"there is no file {bug.file}")
         source = target.read_text(encoding="utf-8")
-        if (occurrences := source.count(bug.find)) != 1:
-            return Verdict("STALE", f"{occurrences} occurrences in {bug.file} of: {bug.find}")
         target.write_text(source.replace(bug.find, bug.replace), encoding="utf-8")
         code, output = run_tests(copy, bug.tests)
     seconds = time.monotonic() - start
@@ -152,6 +168,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these entries")
     parser.add_argument("--list", type=Path, default=ROOT / "tests" / "planted_bugs.toml")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--share", type=int, default=1, metavar="N", help="plant one in N")
+    parser.add_argument("--after-tests", action="store_true", help="the tests have just passed")
     arguments = parser.parse_args()
 
     bugs = read_bugs(arguments.list)
@@ -163,10 +181,17 @@ def main() -> int:
         print("No planted bugs are listed.")
         return 0
 
-    files = checkout_files()
-    if not check_without_bugs(bugs, files, arguments.jobs):
-        return 1
     uncaught = 0
+    for bug in bugs:
+        if why := stale(bug):
+            uncaught += 1
+            print(f"STALE    {bug.name}\n    {why}", flush=True)
+    if uncaught:
+        return 1
+    bugs = share_of(bugs, arguments.share)
+    files = checkout_files()
+    if not arguments.after_tests and not check_without_bugs(bugs, files, arguments.jobs):
+        return 1
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for bug, verdict in zip(bugs, pool.map(lambda bug: judge(bug, files), bugs), strict=True):
             print(f"{verdict.word:8} {bug.name}  ({verdict.seconds:.0f} s)", flush=True)
