@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from bayes_lcs import __version__
 from bayes_lcs.cli import app
+from bayes_lcs.data.storage import load_datatree
 from bayes_lcs.report.plots import plot_coclustering, plot_num_clusters
-from bayes_lcs.report.storage import load_datatree
 
 runner = CliRunner()
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.files import write_atomically
 from bayes_lcs.data.meetings import meeting_requests
+from bayes_lcs.data.storage import save_datatree, write_atomically
 from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.evaluation.evidence import evidence, evidence_of
 from bayes_lcs.evaluation.log_evidence import LogEvidence
@@ -24,7 +24,6 @@ from bayes_lcs.models.prototype import Prototype
 from bayes_lcs.report.datatree import exact_datatree
 from bayes_lcs.report.evidence_plots import plot_evidence
 from bayes_lcs.report.plots import plot_coclustering, plot_num_clusters
-from bayes_lcs.report.storage import save_datatree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

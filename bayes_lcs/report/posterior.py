@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.partitions import coclustering_matrix
 from bayes_lcs.core.protocols import PartitionModel
+from bayes_lcs.data.storage import load_datatree, save_datatree
 from bayes_lcs.evaluation.decisions import decide
 from bayes_lcs.evaluation.partition_estimates import PartitionEstimate, estimate_partition
 from bayes_lcs.inference.draws import PosteriorDraws
 from bayes_lcs.report.datatree import diagnose, draws_datatree
 from bayes_lcs.report.serialise import model_from_json, table_from_tree
-from bayes_lcs.report.storage import load_datatree, save_datatree
 
 if TYPE_CHECKING:
     import scipy.sparse

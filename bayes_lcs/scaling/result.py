@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayes_lcs.core.files import write_atomically
+from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.scaling.controller import Run, Stage
 from bayes_lcs.scaling.forecast import forecast
 from bayes_lcs.scaling.rates import rate_text, seconds_text

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bayes_lcs.core.files import write_atomically
-from bayes_lcs.report.storage import load_datatree
+from bayes_lcs.data.storage import load_datatree, write_atomically
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

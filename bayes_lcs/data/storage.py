@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from bayes_lcs.core.files import write_atomically
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["load_datatree", "save_datatree"]
+__all__ = ["load_datatree", "save_datatree", "write_atomically"]
+
+
+def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
+    """Let ``write`` fill a temporary file beside ``path``, then move it into place.
+
+    A crash or a full disk leaves the old file, or none; never half a file.
+    """
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        write(temporary)
+        with temporary.open("rb") as stream:
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return target
 
 
 def _checksum_path(path: Path) -> Path:
