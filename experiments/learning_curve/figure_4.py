@@ -50,7 +50,7 @@ def run(setting: Setting) -> Outcome:
                 f"in {better} of {standard.size} conditions", better == standard.size
             ),
             "abbreviated_over_standard": Finding(
-                f"in {int((lead > 0).sum())} of {lead.size} conditions, {lead.mean():.4f} on average",
+                f"in {int((lead > 0).sum())} of {lead.size} conditions, by {lead.mean():.4f}",
                 bool((lead > 0).mean() > 0.5),
             ),
             "fixed_1_does_best": Finding(
