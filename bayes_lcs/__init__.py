@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bayes_lcs.classification.shared_naive_bayes import (
         SharedNaiveBayesClassifier as SharedNaiveBayesClassifier,
     )
+    from bayes_lcs.clustering.mixture import MixtureClusterer as MixtureClusterer
     from bayes_lcs.core.errors import NotExactError as NotExactError
     from bayes_lcs.core.priors import Gamma as Gamma
     from bayes_lcs.core.schema import Schema as Schema
@@ -85,6 +86,7 @@ _HOMES = {
     "LeftOut": "bayes_lcs.evaluation.leave_out",
     "LogEvidence": "bayes_lcs.evaluation.log_evidence",
     "MeanLoss": "bayes_lcs.evaluation.losses",
+    "MixtureClusterer": "bayes_lcs.clustering.mixture",
     "NoSharing": "bayes_lcs.models.no_sharing",
     "NotExactError": "bayes_lcs.core.errors",
     "Posterior": "bayes_lcs.report.posterior",
@@ -141,6 +143,7 @@ __all__ = [
     "LeftOut",
     "LogEvidence",
     "MeanLoss",
+    "MixtureClusterer",
     "NoSharing",
     "NotExactError",
     "Posterior",

@@ -19,7 +19,6 @@ __all__ = [
     "NaiveBayesModel",
     "PartitionModel",
     "PrototypeModel",
-    "Statistics",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -85,16 +84,3 @@ class PrototypeModel(NaiveBayesModel, Protocol):
 
     def log_label_marginal(self, counts: GroupCounts) -> float:
         """``log P(Y)``, which depends on neither prototype nor strength."""
-
-
-class Statistics(Protocol):
-    """Everything in bulk is written this way: statistics of a block, merged, then an update."""
-
-    def statistics(self, params: Any, block: Any) -> Any:
-        """Sufficient statistics of one block of rows, a pytree."""
-
-    def merge(self, a: Any, b: Any) -> Any:
-        """Statistics of two blocks together."""
-
-    def update(self, params: Any, statistics: Any) -> Any:
-        """New parameters from the statistics of all blocks."""

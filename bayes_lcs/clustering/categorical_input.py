@@ -1,0 +1,161 @@
+"""What a clusterer of categorical rows is given, checked and coded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from bayes_lcs.data.categories import code_rows, code_sparse, learn_categories
+from bayes_lcs.data.coded import CodedColumns
+
+__all__ = ["WeightedRows", "code_input", "decoded"]
+
+FloatArray = NDArray[np.float64]
+Categories = list[NDArray[Any]]
+
+
+class WeightedRows(NamedTuple):
+    """Coded rows and their weights, all positive; None stands for ones."""
+
+    table: CodedColumns
+    weights: FloatArray | None
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.table.num_rows if self.weights is None else self.weights.sum())
+
+
+def code_input(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    *,
+    known: Categories | None,
+    more: Categories | None = None,
+) -> tuple[WeightedRows, Categories]:
+    """Rows with positive weight, coded, and the values of the columns.
+
+    Parameters
+    ----------
+    estimator
+        Has ``categories``, ``missing_values`` and ``handle_unknown``; learns its columns' names.
+    known
+        Values of the columns, or None to learn them.
+    more
+        Values that are among those learned even if they do not occur.
+    """
+    reset = known is None
+    weights = None
+    if sample_weight is not None:
+        given = X if hasattr(X, "shape") else np.empty((len(X), 1))
+        weights = _check_sample_weight(
+            sample_weight, given, dtype=np.float64, ensure_non_negative=True
+        )
+        if not weights.any():
+            raise ValueError("sample_weight: no row has a positive weight")
+    if issparse(X):
+        matrix = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None)
+        if weights is not None:
+            matrix, weights = _positive(matrix, weights)
+        table = code_sparse(matrix)
+        values = np.array([0, 1], dtype=matrix.dtype if matrix.dtype.kind in "iu" else np.int64)
+        return WeightedRows(table, weights), [values] * matrix.shape[1]
+    columns, names = _columns(estimator, X, reset=reset)
+    if weights is not None:
+        columns, weights = _positive_columns(columns, weights)
+    missing = _sequence(estimator.missing_values)
+    unknown = estimator.handle_unknown
+    if known is None:
+        if not isinstance(estimator.categories, str):
+            known = _given_categories(estimator.categories, len(columns))
+        else:
+            unknown = "missing"
+            known = [
+                learn_categories(column, missing, name)
+                for column, name in zip(columns, names, strict=True)
+            ]
+            if more is not None:
+                known = [_union(old, new) for old, new in zip(more, known, strict=True)]
+    table = code_rows(columns, known, missing, unknown=unknown, names=names)
+    return WeightedRows(table, weights), known
+
+
+def decoded(rows: NDArray[np.int64], categories: Categories) -> NDArray[Any]:
+    """Rows of codes as rows of values.
+
+    Examples
+    --------
+    >>> decoded(np.array([[1, 0]]), [np.array([3, 7]), np.array(["a"], dtype=object)]).tolist()
+    [[7, 'a']]
+    """
+    numbers = all(values.dtype.kind in "biuf" for values in categories)
+    dtype = np.result_type(*categories) if numbers and categories else np.dtype(object)
+    result = np.empty(rows.shape, dtype)
+    for f, values in enumerate(categories):
+        result[:, f] = values[rows[:, f]] if len(values) else np.nan
+    return result
+
+
+def _columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[Any], list[str]]:
+    if isinstance(X, pd.DataFrame):
+        if X.columns.has_duplicates:
+            twice = X.columns[X.columns.duplicated()][0]
+            raise ValueError(f"X has two columns named {twice!r}; rename one")
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if not len(X) or not len(X.columns):
+            what = "sample" if not len(X) else "feature"
+            raise ValueError(f"Found array with 0 {what}(s) while a minimum of 1 is required.")
+        return [X.iloc[:, f] for f in range(X.shape[1])], [str(name) for name in X.columns]
+    # In a list, NumPy would turn None and NaN beside strings into strings.
+    dtype = None if hasattr(X, "__array__") else object
+    array = validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=False)
+    names = [f"x{f}" for f in range(array.shape[1])]
+    columns = [array[:, f] for f in range(array.shape[1])]
+    if array.dtype == object:
+        columns = [pd.Series(column).infer_objects().to_numpy() for column in columns]
+    return columns, names
+
+
+def _positive(matrix: Any, weights: FloatArray) -> tuple[Any, FloatArray]:
+    kept = np.flatnonzero(weights > 0)
+    return (matrix, weights) if len(kept) == len(weights) else (matrix[kept], weights[kept])
+
+
+def _positive_columns(columns: list[Any], weights: FloatArray) -> tuple[list[Any], FloatArray]:
+    kept = weights > 0
+    if kept.all():
+        return columns, weights
+    return [column[kept] for column in columns], weights[kept]
+
+
+def _sequence(values: Any) -> Sequence[Any]:
+    if values is None:
+        return ()
+    return [values] if isinstance(values, str) or not np.iterable(values) else list(values)
+
+
+def _given_categories(categories: Any, num_columns: int) -> Categories:
+    if len(categories) != num_columns:
+        raise ValueError(f"categories lists {len(categories)} columns, but X has {num_columns}")
+    known = []
+    for f, values in enumerate(categories):
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            array = np.asarray(values, dtype=object)
+        if array.ndim != 1 or len(pd.unique(array)) != len(array):
+            raise ValueError(f"categories of column {f} must be a list of distinct values")
+        known.append(array)
+    return known
+
+
+def _union(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    """The old values, then new ones that are not among them."""
+    fresh = new[pd.Index(old).get_indexer(pd.Index(new)) < 0]
+    return np.concatenate([old, fresh]) if len(fresh) else old

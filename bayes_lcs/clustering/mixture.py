@@ -1,0 +1,596 @@
+"""Mixture clustering of categorical rows, as a scikit-learn estimator.
+
+The estimator is a thin coat over `bayes_lcs.inference.em`: it codes ``X``, lays the rows out
+(`PatternPlan`), runs EM from several starts together, and keeps all that they found.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from bayes_lcs.clustering.categorical_input import WeightedRows, code_input, decoded
+from bayes_lcs.clustering.mixture_parameters import extended, given_start
+from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.schema import Schema
+from bayes_lcs.inference import mixture_scores
+from bayes_lcs.inference.em_stepwise import stepwise_init, stepwise_step
+from bayes_lcs.inference.mixture_rows import log_density, map_rows, responsibilities
+from bayes_lcs.inference.mixture_starts import column_counts, draw_start
+from bayes_lcs.inference.pattern_plan import PatternPlan, plan_rows
+from bayes_lcs.models.multinomial_mixture import MultinomialMixture
+
+__all__ = ["MixtureClusterer"]
+
+FloatArray = NDArray[np.float64]
+
+MOST_ROWS_IN_DOUBLE = 1 << 15
+"""With ``precision="auto"``, more distinct rows than these are worked on in mixed precision."""
+
+MOST_COMPONENTS = 64
+PATIENCE = 2
+"""``n_components="auto"`` stops after so many numbers of components that are no better."""
+
+
+class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """Clusters of categorical rows: a mixture of products of multinomials, fitted by EM.
+
+    Also known as latent class analysis, AutoClass, or naive Bayes with a hidden class. Start and
+    stopping rule are by default those of Meek, Thiesson and Heckerman (2002).
+
+    Parameters
+    ----------
+    n_components : int, "auto", or iterable of int, default=8
+        Number of clusters. Several numbers are all tried, and ``criterion`` chooses; ``"auto"``
+        tries 1, 2, 3, ... until two in a row are no better.
+    criterion : {"bic", "icl", "cheeseman_stutz"}, default="bic"
+        What chooses among several numbers of components.
+    prior : float, default=1.0
+        Parameter of the Dirichlet priors of weights and values; probabilities are then (count +
+        prior) / (total + prior * number of values), the posterior mode in natural parameters. 0 is
+        maximum likelihood.
+    init : {"perturbed", "random"} or (weights, probabilities), default="perturbed"
+        ``"perturbed"``: equal weights, and a single-component fit perturbed a little for every
+        component; ``"random"``: components drawn far apart; or the parameters themselves, as in
+        ``weights_`` and ``probabilities_``.
+    n_init : int, default=1
+        Number of starts, run together. All results are kept in ``results_``; the one with the
+        highest posterior is taken.
+    max_iter : int, default=1000
+        Most passes over the rows that a start may make.
+    tol : float, default=1e-5
+        EM has converged when the last improvement of the log posterior is less than ``tol`` times
+        the whole one since the start.
+    acceleration : {"squarem"} or None, default=None
+        Extrapolate EM steps where this does not lower the log posterior.
+    warm_start : bool, default=False
+        Whether `fit` begins at the present parameters, if there are any.
+    categories : "auto" or list of array-like, default="auto"
+        Values of each column. ``"auto"`` takes those that occur. Likelihoods of fits are
+        comparable only if they know the same values: give them where rows may hold more.
+    missing_values : scalar, sequence of scalars or None, default=None
+        Values that mean "missing", such as -1 or "?", beside None and NaN, which always do.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What a value not among the categories is, after fitting.
+    precision : {"auto", "mixed", "double"}, default="auto"
+        ``"double"`` computes in float64. ``"mixed"`` has float32 responsibilities and float64
+        sums, and takes half the time. ``"auto"`` is mixed for more than 32,768 distinct rows.
+    decay : float, default=0.6
+        Of `partial_fit`: the step of batch t is ``(t + 2) ** -decay``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts.
+    verbose : bool or None, default=False
+        Whether to show a progress bar; None shows one on a terminal.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Share of each cluster.
+    probabilities_ : list of ndarray of shape (n_components, n_values)
+        For each column, the probability of its values in each cluster.
+    categories_ : list of ndarray
+        Values of each column.
+    n_components_ : int
+        Number of clusters.
+    converged_ : bool
+        Whether the stopping rule was met.
+    n_iter_ : int
+        Passes over the rows of the start that was taken.
+    trace_ : ndarray
+        Its log posterior at each pass, up to a constant that does not depend on the parameters'
+        values but on nothing else; with ``prior=0``, its log-likelihood.
+    log_posterior_, log_likelihood_ : float
+        At the last pass.
+    results_ : list of EMResult
+        Of all starts (of the number of components that was chosen).
+    criterion_scores_ : dict
+        Score of each number of components tried, if several were.
+    plan_ : PatternPlan
+        How the rows were laid out; its repr says what was chosen.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if all are strings.
+
+    Notes
+    -----
+    Every distinct value of a column is a category, numbers too: cut measurements into bins first.
+    None, NaN, NaT and pandas.NA are missing, and missing cells tell nothing; a negative number is a
+    value unless ``missing_values`` says otherwise. Sparse matrices must hold zeros and ones, and
+    no cell is missing. Rows of weight 0 are as if they were not there.
+
+    If EM runs out of iterations, the parameters are one step further than the last entry of
+    ``trace_``: their own log posterior would cost another pass.
+
+    Examples
+    --------
+    >>> import bayes_lcs as bl
+    >>> X = [["red", "round"], ["red", "round"], ["blue", "flat"], ["blue", "flat"]] * 25
+    >>> clusterer = bl.MixtureClusterer(2, random_state=0).fit(X)
+    >>> labels = clusterer.predict(X)
+    >>> labels[0] == labels[1] != labels[2] == labels[3]
+    np.True_
+    >>> clusterer.plan_.num_distinct
+    2
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+            Iterable,
+        ],
+        "criterion": [StrOptions({"bic", "icl", "cheeseman_stutz"})],
+        "prior": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"perturbed", "random"}), tuple, list],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "acceleration": [StrOptions({"squarem"}), None],
+        "warm_start": ["boolean"],
+        "categories": [StrOptions({"auto"}), list, tuple],
+        "missing_values": "no_validation",  # type: ignore[dict-item]
+        "handle_unknown": [StrOptions({"missing", "error"})],
+        "precision": [StrOptions({"auto", "mixed", "double"})],
+        "decay": [Interval(Real, 0.5, 1.0, closed="right")],
+        "random_state": ["random_state"],
+        "verbose": ["boolean", None],
+    }
+
+    def __init__(
+        self,
+        n_components: int | str | Iterable[int] = 8,
+        *,
+        criterion: str = "bic",
+        prior: float = 1.0,
+        init: Any = "perturbed",
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        acceleration: str | None = None,
+        warm_start: bool = False,
+        categories: Any = "auto",
+        missing_values: Any = None,
+        handle_unknown: str = "missing",
+        precision: str = "auto",
+        decay: float = 0.6,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool | None = False,
+    ) -> None:
+        self.n_components = n_components
+        self.criterion = criterion
+        self.prior = prior
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.acceleration = acceleration
+        self.warm_start = warm_start
+        self.categories = categories
+        self.missing_values = missing_values
+        self.handle_unknown = handle_unknown
+        self.precision = precision
+        self.decay = decay
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureClusterer:
+        """Fit the mixture by EM.
+
+        Parameters
+        ----------
+        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
+            Numbers, strings or categories; or zeros and ones in a sparse matrix.
+        y : None
+            Not looked at.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : MixtureClusterer
+            The fitted clusterer.
+        """
+        del y
+        from bayes_lcs.inference.em import PlanExecutor
+
+        self._validate_params()
+        before = None
+        if self.warm_start and hasattr(self, "weights_"):
+            before = self.categories_, self._parameters, self._fitted_weight
+        data = self._code(X, sample_weight, reset=True, before=before)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        plan = plan_rows(data.table, data.weights)
+        executor = PlanExecutor(plan, self._precision(plan))
+        fitted = self._choose(data, executor, np.random.default_rng(seed), before)
+        self._keep(*fitted)
+        self.plan_ = plan
+        self._fitted_weight = data.total
+        self._stepwise = None
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureClusterer:
+        """Move the parameters with one more batch of rows: stepwise EM.
+
+        The first batch, if nothing is fitted yet, is fitted as by `fit`, so it should hold enough
+        rows to tell clusters apart; its values are the categories, unless ``categories`` gives
+        them. After `fit`, batches go on from there.
+
+        Parameters
+        ----------
+        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
+            A batch of rows.
+        y : None
+            Not looked at.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : MixtureClusterer
+            The clusterer.
+        """
+        if not hasattr(self, "weights_"):
+            return self.fit(X, y, sample_weight)
+        self._validate_params()
+        data = self._code(X, sample_weight, reset=False)
+        state = self._stepwise
+        if state is None:
+            last = _best(self.results_).statistics
+            state = stepwise_init(last, self._fitted_weight)
+        self._stepwise, parameters = stepwise_step(
+            self._model, state, self._statistics(data), data.total, self.decay
+        )
+        self._fitted_weight = self._stepwise.weight
+        self._set_parameters(self._model, parameters)
+        self.n_iter_ += 1
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
+        """Fit, and give the cluster of each row; see `fit` and `predict`."""
+        return self.fit(X, y, sample_weight).predict(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each cluster, for each row.
+
+        Parameters
+        ----------
+        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Rows add up to one.
+        """
+        return self._map(X, responsibilities)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """The most probable cluster of each row; see `predict_proba`."""
+        return self._map(X, lambda joint: joint.argmax(axis=1))
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """``log p(x)`` of each row, in nats; missing cells are summed out."""
+        return self._map(X, log_density)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean of `score_samples`."""
+        del y
+        scores = self.score_samples(X)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, scores)
+        return float(np.average(scores, weights=weights))
+
+    def anomaly_score(self, X: Any) -> FloatArray:
+        """How surprising each row is: ``-log p(x)`` in nats, more is stranger.
+
+        Missing cells surprise nobody, so that rows with many of them score low. The expected
+        score of a row without missing cells that the mixture itself draws is its entropy.
+        """
+        return -self.score_samples(X)
+
+    def sample(self, n_samples: int = 1) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Rows of values out of ``categories_``; of objects unless all columns are numbers.
+        y : ndarray of shape (n_samples,)
+            The clusters that they come from.
+        """
+        check_is_fitted(self)
+        if n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1, got {n_samples}")
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rows, components, _ = self._model.simulate(int(n_samples), seed, self._parameters)
+        return decoded(rows, self.categories_), components
+
+    def bic(self, X: Any, sample_weight: Any = None) -> float:
+        """Bayesian information criterion on some rows; less is better."""
+        data = self._code_fitted(X, sample_weight)
+        return mixture_scores.bic(*self._likelihood(data)[:3])
+
+    def icl(self, X: Any, sample_weight: Any = None) -> float:
+        """Integrated completed likelihood on some rows: BIC plus twice the entropy; less is better."""
+        return mixture_scores.icl(*self._likelihood(self._code_fitted(X, sample_weight)))
+
+    def cheeseman_stutz(self, X: Any, sample_weight: Any = None) -> float:
+        """Approximate log evidence of some rows, AutoClass's score; more is better.
+
+        It needs ``prior > 0``, and is meant for the rows that the mixture was fitted to.
+        """
+        data = self._code_fitted(X, sample_weight)
+        return mixture_scores.cheeseman_stutz(self._model, self._parameters, self._statistics(data))
+
+    def standard_errors(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        method: str = "information",
+        n_bootstrap: int = 100,
+        random_state: Any = None,
+    ) -> tuple[FloatArray, list[FloatArray]]:
+        """Standard errors of ``weights_`` and ``probabilities_``.
+
+        Parameters
+        ----------
+        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
+            The rows that the mixture was fitted to.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights: numbers of rows, not precisions.
+        method : {"information", "bootstrap"}, default="information"
+            ``"information"`` inverts the observed information of the log posterior, which takes
+            memory of the number of parameters squared. ``"bootstrap"`` fits again to rows drawn
+            with replacement, from the present parameters, and matches components.
+        n_bootstrap : int, default=100
+            Number of fits.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the bootstrap.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_components,)
+            Standard errors of ``weights_``.
+        probabilities : list of ndarray of shape (n_components, n_values)
+            Standard errors of ``probabilities_``.
+        """
+        from bayes_lcs.inference import mixture_errors
+
+        if method not in ("information", "bootstrap"):
+            raise ValueError(f"method must be 'information' or 'bootstrap', got {method!r}")
+        data = self._code_fitted(X, sample_weight)
+        plan = plan_rows(data.table, data.weights)
+        if method == "information":
+            weights, cells = mixture_errors.information_errors(
+                self._model, self._parameters, data.table, data.weights
+            )
+        else:
+            seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+            weights, cells = mixture_errors.bootstrap_errors(
+                self._model,
+                self._parameters,
+                plan,
+                data.weights,
+                num_fits=n_bootstrap,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                seed=seed,
+            )
+        schema = self._model.schema
+        return weights, [cells[schema.cells_of(f)].T for f in range(schema.num_features)]
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted mixture as netCDF, atomically, with a checksum beside it."""
+        from bayes_lcs.clustering.mixture_storage import save_mixture
+
+        check_is_fitted(self)
+        save_mixture(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> MixtureClusterer:
+        """The mixture that `save` wrote; no pickle is read. It predicts, and goes on fitting."""
+        from bayes_lcs.clustering.mixture_storage import load_mixture
+
+        return load_mixture(cls, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = False  # zeros and ones only, which the tag cannot say
+        return tags
+
+    # Input ----------------------------------------------------------------------------------------
+
+    def _code(self, X: Any, sample_weight: Any, *, reset: bool, before: Any = None) -> WeightedRows:
+        known = None if reset else self.categories_
+        more = None if before is None else before[0]
+        coded, categories = code_input(self, X, sample_weight, known=known, more=more)
+        if reset:
+            self.categories_ = categories
+        return coded
+
+    def _code_fitted(self, X: Any, sample_weight: Any = None) -> WeightedRows:
+        check_is_fitted(self)
+        return self._code(X, sample_weight, reset=False)
+
+    def _map(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
+        data = self._code_fitted(X)
+        return map_rows(self._model, self._parameters, data.table, function)
+
+    # EM -------------------------------------------------------------------------------------------
+
+    def _choose(
+        self, data: WeightedRows, executor: Any, rng: np.random.Generator, before: Any
+    ) -> tuple[MultinomialMixture, list[Any], bool]:
+        """Fit one number of components, or several and keep the best."""
+        schema = Schema(1, data.table.num_values)
+        counts = column_counts(data.table, data.weights)
+        if isinstance(self.n_components, Integral):
+            model = self._mixture(schema, int(self.n_components))
+            if before is not None and before[1].num_components != model.num_components:
+                before = None
+            return model, *self._run(model, executor, counts, rng, before)
+        auto = isinstance(self.n_components, str)
+        numbers = range(1, MOST_COMPONENTS + 1) if auto else list(self.n_components)  # type: ignore[arg-type]
+        if not len(numbers):
+            raise ValueError("n_components has no number to choose from")
+        scores: dict[int, float] = {}
+        best, since = -np.inf, 0
+        for number in numbers:
+            model = self._mixture(schema, int(number))
+            results, interrupted = self._run(model, executor, counts, rng, None)
+            scores[int(number)] = self._criterion(data, model, _best(results))
+            goodness = scores[int(number)] * (1 if self.criterion == "cheeseman_stutz" else -1)
+            since += 1
+            if goodness > best:
+                best, since, kept = goodness, 0, (model, results, interrupted)
+            if interrupted or (auto and since >= PATIENCE):
+                break
+        self.criterion_scores_ = scores
+        return kept
+
+    def _run(
+        self,
+        model: MultinomialMixture,
+        executor: Any,
+        counts: FloatArray,
+        rng: np.random.Generator,
+        before: Any,
+    ) -> tuple[list[Any], bool]:
+        from bayes_lcs.inference.em import ConvergenceRule, em_steps, run_em
+        from bayes_lcs.inference.em_acceleration import squarem_steps
+
+        if before is not None:
+            starts = [extended(model, before[0], before[1], before[2], self.categories_)]
+        elif isinstance(self.init, str):
+            # One component has nothing to start apart from.
+            repeats = 1 if model.num_components == 1 else self.n_init
+            starts = [
+                draw_start(rng, model, model.num_components, counts, self.init)
+                for _ in range(repeats)
+            ]
+        else:
+            starts = [given_start(model, self.init)]
+        steps = em_steps if self.acceleration is None else squarem_steps
+        stop = ConvergenceRule(self.tol, executor.precision)
+        return run_em(
+            executor,
+            [steps(model, start, self.max_iter, stop) for start in starts],
+            max_iter=self.max_iter,
+            log_prior=model.log_prior,
+            progress=self.verbose,
+        )
+
+    def _keep(self, model: MultinomialMixture, results: list[Any], interrupted: bool) -> None:
+        best = _best(results)
+        self._set_parameters(model, best.parameters)
+        self.results_ = results
+        self.trace_ = best.trace
+        self.n_iter_ = best.num_iter
+        self.converged_ = best.converged
+        self.log_posterior_ = best.objective
+        self.log_likelihood_ = best.log_likelihood
+        if interrupted:
+            warnings.warn(
+                f"interrupted after {self.n_iter_} passes over the rows: the best parameters so "
+                "far are kept",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _set_parameters(self, model: MultinomialMixture, parameters: MixtureParameters) -> None:
+        schema = model.schema
+        self._model, self._parameters = model, parameters
+        self.n_components_ = model.num_components
+        self.weights_ = parameters.weights
+        self.probabilities_ = [
+            parameters.cells[schema.cells_of(f)].T for f in range(schema.num_features)
+        ]
+
+    def _mixture(self, schema: Schema, num_components: int) -> MultinomialMixture:
+        return MultinomialMixture(
+            schema=schema,
+            num_components=num_components,
+            weight_prior=float(self.prior),
+            cell_prior=float(self.prior),
+        )
+
+    def _precision(self, plan: PatternPlan) -> Any:
+        if self.precision != "auto":
+            return self.precision
+        return "double" if plan.num_distinct <= MOST_ROWS_IN_DOUBLE else "mixed"
+
+    def _statistics(self, data: WeightedRows) -> MixtureStatistics:
+        from bayes_lcs.inference.em import PlanExecutor
+
+        plan = plan_rows(data.table, data.weights)
+        return PlanExecutor(plan, "double").statistics([self._parameters])[0]
+
+    # Scores ---------------------------------------------------------------------------------------
+
+    def _likelihood(self, data: WeightedRows) -> tuple[float, int, float, float]:
+        """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
+        return self._row_sums(data, self._model, self._parameters)
+
+    @staticmethod
+    def _row_sums(
+        data: WeightedRows, model: MultinomialMixture, parameters: MixtureParameters
+    ) -> tuple[float, int, float, float]:
+        def both(joint: FloatArray) -> FloatArray:
+            shares = responsibilities(joint)
+            return np.column_stack([log_density(joint), mixture_scores.entropies(shares)])
+
+        sums = map_rows(model, parameters, data.table, both)
+        log_likelihood, entropy = sums.sum(axis=0) if data.weights is None else data.weights @ sums
+        return float(log_likelihood), model.num_free_parameters, data.total, float(entropy)
+
+    def _criterion(self, data: WeightedRows, model: MultinomialMixture, result: Any) -> float:
+        if self.criterion == "cheeseman_stutz":
+            before = MixtureParameters(*result.parameters)
+            self._model, self._parameters = model, before
+            return mixture_scores.cheeseman_stutz(model, before, self._statistics(data))
+        sums = self._row_sums(data, model, result.parameters)
+        if self.criterion == "bic":
+            return mixture_scores.bic(*sums[:3])
+        return mixture_scores.icl(*sums)
+
+
+def _best(results: list[Any]) -> Any:
+    return max(results, key=lambda result: result.objective)

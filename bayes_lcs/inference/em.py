@@ -1,0 +1,346 @@
+"""EM for mixtures of products of multinomials (Dempster, Laird and Rubin 1977).
+
+The estimator is the mode of the log-likelihood plus the model's log prior. The E-step's
+responsibilities (Meek, Thiesson and Heckerman 2002, eq. 1) are summed into expected counts as soon
+as a block's are known, and never kept; the M-step is the model's.
+
+The rows come as a `PatternPlan`: a row is a list of slots, whose tables are added up by gathers, and
+to whose counts its responsibilities are added by scatter-adds. Lists and blocks are walked by loops
+whose lengths are data, not part of the program: plans of nearly one size share one compiled program.
+
+*Precision.* In ``"double"`` everything is float64. In ``"mixed"`` log probabilities and
+responsibilities are float32; sums are float32 within a chunk of rows and float64 beyond it.
+
+*Starts.* A start is a generator that yields the parameters at which it wants statistics, is sent
+them, and returns its `EMResult`: plain EM below, SQUAREM in `bayes_lcs.inference.em_acceleration`.
+The driver answers all starts together, on all cores, and looks at the clock and the keyboard in
+between.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.mixture import MixtureModel, MixtureParameters, MixtureStatistics
+from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.core.statistics import merge_sums
+from bayes_lcs.inference.pattern_plan import LEAST_SLOTS, PatternPlan
+
+__all__ = ["EMResult", "EMSteps", "PlanExecutor", "Precision", "em_steps", "run_em"]
+
+FloatArray = NDArray[np.float64]
+Precision = Literal["mixed", "double"]
+
+ROUNDING = {"double": 4e-15, "mixed": 1e-9}
+"""An improvement that is a smaller share of the objective than this is rounding."""
+
+LOG_OF_ZERO = -690.0
+"""Stands for the log of a probability of zero while fitting: differences of it stay finite."""
+
+UNROLL = LEAST_SLOTS
+
+
+class EMResult(NamedTuple):
+    """Where a start ended.
+
+    Attributes
+    ----------
+    parameters
+        The parameters.
+    trace
+        The objective, log-likelihood plus log prior, at every parameters at which statistics were
+        taken. If EM converged the last is that of ``parameters``; if it ran out of iterations they
+        are one M-step further.
+    statistics
+        At the last entry of the trace; None if there is none.
+    num_iter
+        Number of passes over the rows.
+    converged
+        Whether the stopping rule was met.
+    """
+
+    parameters: MixtureParameters
+    trace: FloatArray
+    statistics: MixtureStatistics | None
+    num_iter: int
+    converged: bool
+
+    @property
+    def objective(self) -> float:
+        """Last entry of the trace."""
+        return float(self.trace[-1]) if len(self.trace) else -np.inf
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log-likelihood at the last entry of the trace."""
+        return -np.inf if self.statistics is None else self.statistics.log_likelihood
+
+
+EMSteps = Generator[MixtureParameters, MixtureStatistics, EMResult]
+
+
+class ConvergenceRule:
+    """Stop when the last improvement is less than ``tol`` times the whole one since the start.
+
+    The rule of Meek, Thiesson and Heckerman (2002), section 3.2. An improvement that is within
+    rounding also stops: it says nothing about the next one.
+    """
+
+    def __init__(self, tol: float, precision: Precision) -> None:
+        self.tol = tol
+        self.rounding = ROUNDING[precision]
+
+    def __call__(self, trace: Sequence[float]) -> bool:
+        """Whether to stop, given the objectives so far."""
+        if len(trace) < 2:
+            return False
+        last, total = trace[-1] - trace[-2], trace[-1] - trace[0]
+        return last < self.tol * total or last <= self.rounding * abs(trace[-1])
+
+
+def em_steps(
+    model: MixtureModel, start: MixtureParameters, max_iter: int, stop: ConvergenceRule
+) -> EMSteps:
+    """Plain EM from a start, for :func:`run_em`."""
+    parameters, statistics = start, None
+    trace: list[float] = []
+    for _ in range(max_iter):
+        statistics = yield parameters
+        trace.append(statistics.log_likelihood + model.log_prior(parameters))
+        if stop(trace):
+            return EMResult(parameters, np.array(trace), statistics, len(trace), True)
+        parameters = model.update(statistics)
+    return EMResult(parameters, np.array(trace), statistics, len(trace), False)
+
+
+@jax.jit
+def _tables(
+    logs: jax.Array, pattern: jax.Array, cell: jax.Array, sign: jax.Array, empty: jax.Array
+) -> jax.Array:
+    """Tables of all patterns, ``(T, K)``, from the logs of all cells with a row of zeros at the end."""
+    added = (logs[cell] * sign[:, None]).astype(empty.dtype)
+    return empty.at[pattern].add(added)
+
+
+@partial(jax.jit, static_argnames="num_cells")
+def _cell_counts(
+    counts: jax.Array, pattern: jax.Array, cell: jax.Array, sign: jax.Array, num_cells: int
+) -> jax.Array:
+    """Counts of cells, ``(C + 1, K)``, from those of patterns; the last row is of no cell."""
+    shape = (num_cells + 1, counts.shape[1])
+    return jnp.zeros(shape, counts.dtype).at[cell].add(counts[pattern] * sign[:, None])
+
+
+def _log_joint(
+    tables: jax.Array, base: jax.Array, slots: jax.Array, start: jax.Array, stop: jax.Array
+) -> jax.Array:
+    """``log p(x, z)`` of the rows of a block, ``(B, K)``."""
+    shape = (slots.shape[1], tables.shape[1])
+
+    def add(_: int, first: jax.Array, count: int, total: jax.Array) -> jax.Array:
+        rows = jax.lax.dynamic_slice_in_dim(slots, first, count).astype(jnp.int32)
+        for row in rows:
+            total = total + tables.at[row].get(mode="promise_in_bounds")
+        return total
+
+    return _over_slots(add, start, stop, jnp.broadcast_to(base, shape))
+
+
+def _over_slots(step: Callable, start: jax.Array, stop: jax.Array, carry: jax.Array) -> jax.Array:
+    """Walk over rows of slots, a few at once while there are enough."""
+    many = (stop - start) // UNROLL
+
+    def several(i: jax.Array, carry: jax.Array) -> jax.Array:
+        return step(i, start + i * UNROLL, UNROLL, carry)
+
+    def single(i: jax.Array, carry: jax.Array) -> jax.Array:
+        return step(i, i, 1, carry)
+
+    carry = jax.lax.fori_loop(0, many, several, carry)
+    return jax.lax.fori_loop(start + many * UNROLL, stop, single, carry)
+
+
+class _Sums(NamedTuple):
+    """Expected counts of patterns ``(T, K)`` and components ``(K,)``, and the log-likelihood."""
+
+    patterns: jax.Array
+    components: jax.Array
+    log_likelihood: jax.Array
+
+
+@partial(jax.jit, donate_argnums=0)
+def _accumulate(
+    sums: _Sums,
+    tables: jax.Array,
+    base: jax.Array,
+    slots: jax.Array,
+    starts: jax.Array,
+    weights: jax.Array,
+    num_blocks: jax.Array,
+) -> _Sums:
+    """Add the statistics of a chunk to sums of float64."""
+    dtype = tables.dtype
+
+    def block(b: jax.Array, carry: tuple) -> tuple:
+        patterns, components, log_likelihood = carry
+        joint = _log_joint(tables, base, slots, starts[b], starts[b + 1])
+        weight = jax.lax.dynamic_index_in_dim(weights, b, keepdims=False)
+        top = joint.max(axis=1, keepdims=True)
+        shares = jnp.exp(joint - top)
+        total = shares.sum(axis=1, keepdims=True)
+        share = shares * (weight.astype(dtype)[:, None] / total)
+        row_log = (top + jnp.log(total))[:, 0].astype(jnp.float64)
+        log_likelihood = log_likelihood + (weight * row_log).sum()
+
+        def add(_: int, first: jax.Array, count: int, patterns: jax.Array) -> jax.Array:
+            rows = jax.lax.dynamic_slice_in_dim(slots, first, count).astype(jnp.int32)
+            for row in rows:
+                patterns = patterns.at[row].add(share, mode="promise_in_bounds")
+            return patterns
+
+        patterns = _over_slots(add, starts[b], starts[b + 1], patterns)
+        return patterns, components + share.sum(axis=0).astype(jnp.float64), log_likelihood
+
+    zeros = jnp.zeros_like(tables)
+    found = jax.lax.fori_loop(0, num_blocks, block, (zeros, sums.components, sums.log_likelihood))
+    return _Sums(sums.patterns + found[0].astype(jnp.float64), found[1], found[2])
+
+
+class PlanExecutor:
+    """Takes statistics of a plan's rows at given parameters, on all cores.
+
+    Written on the statistics protocol: each thread sums its chunks, and the sums are merged.
+    """
+
+    def __init__(
+        self, plan: PatternPlan, precision: Precision = "double", cores: int | None = None
+    ) -> None:
+        self.plan = plan
+        self.precision: Precision = precision
+        self.dtype = jnp.float64 if precision == "double" else jnp.float32
+        self.cores = cores or _cores()
+        self.num_parts = min(self.cores, len(plan.chunks))
+        with jax.enable_x64(True):
+            self.chunks = [
+                jax.tree.map(jnp.asarray, (c.slots, c.starts, c.weights, np.int32(c.num_blocks)))
+                for c in plan.chunks
+            ]
+            self.entries = tuple(
+                jnp.asarray(e) for e in (plan.entry_pattern, plan.entry_cell, plan.entry_sign)
+            )
+
+    def tables(self, parameters: MixtureParameters) -> tuple[jax.Array, jax.Array]:
+        """Tables of all patterns, and what every row begins with."""
+        logs = np.maximum(_log(parameters.cells), LOG_OF_ZERO)
+        base = np.maximum(_log(parameters.weights), LOG_OF_ZERO)
+        base = base + logs[self.plan.common_cells].sum(axis=0)
+        padded = np.vstack([logs, np.zeros((1, logs.shape[1]))])
+        empty = jnp.zeros((self.plan.num_slots, logs.shape[1]), self.dtype)
+        return _tables(padded, *self.entries, empty), jnp.asarray(base, self.dtype)
+
+    def part_statistics(self, tables: tuple[jax.Array, jax.Array], part: int) -> _Sums:
+        """Sums over every ``num_parts``-th chunk."""
+        with jax.enable_x64(True):
+            width = tables[0].shape[1]
+            sums = _Sums(jnp.zeros((self.plan.num_slots, width)), jnp.zeros(width), jnp.zeros(()))
+            for chunk in self.chunks[part :: self.num_parts]:
+                sums = _accumulate(sums, *tables, *chunk)
+            return jax.block_until_ready(sums)
+
+    def finish(self, parts: Sequence[_Sums]) -> MixtureStatistics:
+        """Statistics of cells from the sums of all parts."""
+        sums = parts[0]
+        for part in parts[1:]:
+            sums = merge_sums(sums, part)
+        num_cells = self.plan.schema.num_cells
+        cells = np.array(_cell_counts(sums.patterns, *self.entries, num_cells))[:num_cells]
+        components = np.asarray(sums.components)
+        np.add.at(cells, self.plan.common_cells, components)
+        # What is left of a common value after the others are taken away may be less than nothing.
+        np.maximum(cells, 0.0, out=cells)
+        return MixtureStatistics(components, cells, float(sums.log_likelihood))
+
+    def statistics(self, requests: Sequence[MixtureParameters]) -> list[MixtureStatistics]:
+        """Statistics at each of some parameters, all together."""
+        with jax.enable_x64(True):
+            tables = [self.tables(parameters) for parameters in requests]
+            tasks = [(t, part) for t in tables for part in range(self.num_parts)]
+            if len(tasks) == 1:
+                sums = [self.part_statistics(*tasks[0])]
+            else:
+                with ThreadPoolExecutor(self.cores) as pool:
+                    sums = list(pool.map(lambda task: self.part_statistics(*task), tasks))
+            size = self.num_parts
+            return [self.finish(sums[i : i + size]) for i in range(0, len(sums), size)]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+
+
+def _log(values: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return np.log(values)
+
+
+def run_em(
+    executor: PlanExecutor,
+    starts: Sequence[EMSteps],
+    *,
+    max_iter: int,
+    log_prior: Callable[[MixtureParameters], float],
+    progress: bool | None = None,
+) -> tuple[list[EMResult], bool]:
+    """Run all starts to their ends, and say whether Ctrl-C cut them short.
+
+    After Ctrl-C a start that has not ended returns the parameters that it asked for last, one step
+    further than the log-likelihood that it returns with them, and only that in its trace.
+    """
+    results: dict[int, EMResult] = {}
+    requests: dict[int, MixtureParameters] = {}
+    known: dict[int, MixtureStatistics] = {}
+    passes = dict.fromkeys(range(len(starts)), 0)
+    for i, steps in enumerate(starts):
+        _advance(steps, None, i, requests, results)
+    interrupted = False
+    with progress_bar("EM", max_iter * len(starts), progress) as tick:
+        try:
+            while requests:
+                waiting = list(requests.items())
+                answers = executor.statistics([parameters for _, parameters in waiting])
+                for (i, _), answer in zip(waiting, answers, strict=True):
+                    known[i], passes[i] = answer, passes[i] + 1
+                    del requests[i]
+                    _advance(starts[i], answer, i, requests, results)
+                tick(len(waiting), f"log-likelihood {max(a.log_likelihood for a in answers):,.1f}")
+        except KeyboardInterrupt:
+            interrupted = True
+            if not known:
+                raise
+            for i, parameters in requests.items():
+                if i in known:
+                    last = np.array([known[i].log_likelihood + log_prior(parameters)])
+                    results[i] = EMResult(parameters, last, known[i], passes[i], False)
+    return [results[i] for i in sorted(results)], interrupted
+
+
+def _advance(
+    steps: EMSteps,
+    answer: MixtureStatistics | None,
+    i: int,
+    requests: dict[int, MixtureParameters],
+    results: dict[int, EMResult],
+) -> None:
+    try:
+        requests[i] = next(steps) if answer is None else steps.send(answer)
+    except StopIteration as stop:
+        results[i] = stop.value
