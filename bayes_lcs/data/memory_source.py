@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayes_lcs.data.categories import learn_categories
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.frames import raw_from_frame
 from bayes_lcs.data.row_order import random_order
@@ -58,6 +59,16 @@ class MemorySource(RowSource):
     def needs_pass(self, stop: int) -> bool:  # noqa: ARG002
         """Nothing needs to be read."""
         return False
+
+    def values(self, missing: Sequence[Any] = ()) -> list[Any] | None:
+        """The values of each column over all rows; of a sparse matrix they are 0 and 1."""
+        data = self._data
+        if hasattr(data, "tocsr"):
+            return None
+        columns = range(data.shape[1])
+        if hasattr(data, "iloc"):
+            return [learn_categories(data.iloc[:, j], missing, data.columns[j]) for j in columns]
+        return [learn_categories(data[:, j], missing) for j in columns]
 
     def take(self, start: int, stop: int) -> Rows:
         """The rows at the places ``start`` to ``stop`` of the random order."""

@@ -18,6 +18,8 @@ __all__ = ["FirstRows", "KeyStream", "random_order"]
 
 KeyArray = NDArray[np.uint64]
 
+_STREAM = 0x6B657973
+
 
 class KeyStream:
     """The keys of the rows, in the order of the rows.
@@ -31,7 +33,10 @@ class KeyStream:
     """
 
     def __init__(self, seed: int) -> None:
-        self._bits = np.random.PCG64(np.random.SeedSequence(seed))
+        # A stream of its own: simulated data is often drawn with default_rng(seed) and the same
+        # seed, and keys that repeat its numbers would sort the rows by what is in them.
+        own = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
+        self._bits = np.random.PCG64(own)
 
     def draw(self, num_rows: int) -> KeyArray:
         """The keys of the next rows."""

@@ -51,6 +51,10 @@ class RowSource(ABC):
     def needs_pass(self, stop: int) -> bool:
         """Whether a pass over files is needed before the first ``stop`` rows can be taken."""
 
+    def values(self, missing: Sequence[Any] = ()) -> list[Any] | None:  # noqa: ARG002
+        """The values of each column over all rows; None if its samples carry them along."""
+        return None
+
     def _check_places(self, start: int, stop: int) -> None:
         if not 0 <= start <= stop <= self.num_rows:
             raise DataError(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.data.row_source import row_source
 from bayes_lcs.scaling.controller import stage_sizes
+from bayes_lcs.scaling.known_values import with_known_values
 from bayes_lcs.scaling.trainer import EstimatorTrainer
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def convergence_curves(
     from sklearn.base import clone
 
     rows = row_source(source, y, seed=random_state)
+    estimator = with_known_values(estimator, rows)
     trainers = {
         threshold: EstimatorTrainer(
             clone(estimator).set_params(tol=threshold),

@@ -24,6 +24,7 @@ from bayes_lcs.scaling.abbreviation import abbreviation
 from bayes_lcs.scaling.baseline import default_baseline
 from bayes_lcs.scaling.controller import Run, Stage, run_stages, stage_sizes
 from bayes_lcs.scaling.hindsight import hindsight
+from bayes_lcs.scaling.known_values import with_known_values
 from bayes_lcs.scaling.lookahead import fitted
 from bayes_lcs.scaling.num_clusters import ComponentSearch
 from bayes_lcs.scaling.rates import benefit_per_hour
@@ -145,13 +146,16 @@ def learning_curve_sample(
             "abbreviated=None and method='myopic' or 'fitted'"
         )
     preferences = Preferences(benefit_per_hour(alpha), benefit, cost)
+    began = clock()
     rows = row_source(source, y, seed=random_state)
+    estimator = with_known_values(estimator, rows)
+    spent = clock() - began
     trainer = EstimatorTrainer(
         estimator, rows, holdout_size=holdout_size, abbreviation=short, scoring=scoring, clock=clock
     )
     initial = trainer.num_rows if method == "full" else initial_size
     sizes = stage_sizes(initial, growth, trainer.num_rows)
-    spent = trainer.setup_seconds
+    spent += trainer.setup_seconds
     if baseline is None or hasattr(baseline, "fit"):
         start = default_baseline(estimator) if baseline is None else baseline
         base_fit = trainer.fit_baseline(start, baseline_size)

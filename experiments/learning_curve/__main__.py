@@ -71,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m experiments.learning_curve",
         description="The tables and figures of Meek, Thiesson and Heckerman, and what they claim.",
     )
-    made.add_argument("name", nargs="?", metavar="NAME", help="an experiment, or all")
+    made.add_argument("names", nargs="*", metavar="NAME", help="experiments, or all")
     made.add_argument("--list", action="store_true", help="say which experiments there are")
     made.add_argument("--smoke", action="store_true", help="tiny sizes: does it still run?")
     made.add_argument(
@@ -92,12 +92,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     console = Console(width=max(shutil.get_terminal_size((140, 40)).columns, 100))
     known = modules()
-    if options.list or options.name is None:
+    if options.list or not options.names:
         for name, module in known.items():
             console.print(Text(f"{name:<12} {summary(module)}"), soft_wrap=True)
         return 0
-    if options.name != "all" and options.name not in known:
-        parser().error(f"no experiment {options.name}; there are {', '.join(known)} and all")
+    wanted = list(known) if options.names == ["all"] else options.names
+    for name in wanted:
+        if name not in known:
+            parser().error(f"no experiment {name}; there are {', '.join(known)} and all")
     if not 0 < options.scale <= 1:
         parser().error(f"--scale must lie in (0, 1], got {options.scale}")
     mpl.use("Agg")
@@ -110,12 +112,12 @@ def main(arguments: list[str] | None = None) -> int:
         seed=options.seed,
     )
     out = options.out or DEFAULT_FOLDER / options.data
-    for name in known if options.name == "all" else [options.name]:
+    for name in wanted:
         try:
             run_one(name, known[name], setting, out, console)
         except NotApplicable as reason:
             print(f"{name} cannot be made from {options.data}: {reason}\n", file=sys.stderr)
-            if options.name != "all":
+            if options.names != ["all"]:
                 return 2
         except (DataError, DatasetNotFound) as error:
             print(f"{options.data}: {error}", file=sys.stderr)

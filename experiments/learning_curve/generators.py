@@ -72,7 +72,7 @@ def census(num_rows: int, num_columns: int, seed: int) -> NDArray[np.int8]:
     rows = np.empty((num_rows, num_columns), np.int8, order="F")
     for column in range(num_columns):
         common = rng.dirichlet(np.full(int(rng.integers(2, 11)), 0.7))
-        cumulative = np.cumsum(_profiles(common, 1.5, 12.0, rng), axis=1)
+        cumulative = np.cumsum(_profiles(common, 4.0, 15.0, rng), axis=1)
         drawn = rng.random(num_rows)
         value = np.zeros(num_rows, np.int8)
         for place in range(common.size - 1):

@@ -12,6 +12,7 @@ from bayes_lcs.data.row_source import row_source
 from bayes_lcs.scaling.abbreviation import abbreviation
 from bayes_lcs.scaling.baseline import default_baseline
 from bayes_lcs.scaling.controller import Run, run_stages, stage_sizes
+from bayes_lcs.scaling.known_values import with_known_values
 from bayes_lcs.scaling.lookahead import fitted
 from bayes_lcs.scaling.stages import Fit
 from bayes_lcs.scaling.stopping import myopic
@@ -48,16 +49,16 @@ def study(
     """Run all methods on one random order of the rows."""
     data = load(data_set, setting.scale, setting.seed)
     source = row_source(data, seed=setting.seed + sequence)
-    estimator = make_estimator(setting.components, setting.seed)
+    estimator = with_known_values(make_estimator(setting.components, setting.seed), source)
     clock = setting.ticker()
-    holdout = min(setting.holdout_size, data.shape[0] // 5)
+    holdout = setting.holdout_size(data.shape[0])
+    initial = setting.initial_size(data_set, data.shape[0])
     records = Records(estimator, source, holdout, clock)
     standard = records.trainer("standard LCS")
     baseline = standard.live.fit_baseline(default_baseline(estimator), holdout)
     # The first run of a program compiles it; that is not what rows cost.
-    standard.live.warm_up(setting.initial_size)
     num_rows = source.num_rows - holdout
-    sizes = stage_sizes(min(setting.initial_size, num_rows), 2, num_rows)
+    sizes = stage_sizes(min(initial, num_rows), 2, num_rows)
     for size in sizes:
         standard.live.warm_up(size)
     full = standard.fit(num_rows, "full")

@@ -90,7 +90,7 @@ def answers_of(table: pd.DataFrame) -> dict[str, Finding]:
     return {
         "standard_beats_full": Finding(f"at {wins} of {len(full)} α", wins == len(full)),
         "abbreviated_beats_standard": Finding(
-            f"in {int(beaten.sum())} of {beaten.size} conditions", beaten.mean() > 0.5
+            f"in {int(beaten.sum())} of {beaten.size} conditions", bool(beaten.mean() > 0.5)
         ),
         "fixed_1_is_best": Finding(
             f"at {top} of {len(lead)} α; behind by {max(0.0, -lead.min()):.4f} at most",

@@ -123,6 +123,15 @@ def test_pairs_of_rows_are_uniform():
     assert stats.binomtest(together, 4000, share).pvalue > FALSE_ALARMS
 
 
+@pytest.mark.parametrize("seed", [0, 1, 42])
+def test_the_order_does_not_follow_data_drawn_with_the_same_seed(seed):
+    """Spearman's test of place against content, for data from the usual generator."""
+    content = np.random.default_rng(seed).random(5000)
+    place = np.empty(5000)
+    place[random_order(5000, seed)] = np.arange(5000)
+    assert stats.spearmanr(content, place).pvalue > FALSE_ALARMS / 3
+
+
 def test_categories_are_those_of_the_whole_file(sources):
     frame, paths = sources
     for name in ("a.csv", "a.parquet"):
