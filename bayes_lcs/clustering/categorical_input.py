@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from bayes_lcs.data.categories import code_rows, code_sparse, learn_categories
 from bayes_lcs.data.coded import CodedColumns
@@ -54,12 +54,10 @@ def code_input(
     reset = known is None
     weights = None
     if sample_weight is not None:
-        given = X if hasattr(X, "shape") else np.empty((len(X), 1))
+        rows = np.empty((_num_samples(X), 1))
         weights = _check_sample_weight(
-            sample_weight, given, dtype=np.float64, ensure_non_negative=True
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
-        if not weights.any():
-            raise ValueError("sample_weight: no row has a positive weight")
     if issparse(X):
         matrix = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None)
         if weights is not None:

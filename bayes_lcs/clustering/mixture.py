@@ -25,7 +25,7 @@ from bayes_lcs.clustering.mixture_parameters import extended, given_start
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference import mixture_scores
-from bayes_lcs.inference.em_stepwise import stepwise_init, stepwise_step
+from bayes_lcs.inference.em_stepwise import StepwiseState, stepwise_init, stepwise_step
 from bayes_lcs.inference.mixture_rows import log_density, map_rows, responsibilities
 from bayes_lcs.inference.mixture_starts import column_counts, draw_start
 from bayes_lcs.inference.pattern_plan import PatternPlan, plan_rows
@@ -149,7 +149,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
-            Iterable,
+            "array-like",
         ],
         "criterion": [StrOptions({"bic", "icl", "cheeseman_stutz"})],
         "prior": [Interval(Real, 0, None, closed="left")],
@@ -167,6 +167,10 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         "random_state": ["random_state"],
         "verbose": ["boolean", None],
     }
+
+    categories_: list[NDArray[Any]]
+    _fitted_weight: float
+    _stepwise: StepwiseState | None
 
     def __init__(
         self,
@@ -265,12 +269,8 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             return self.fit(X, y, sample_weight)
         self._validate_params()
         data = self._code(X, sample_weight, reset=False)
-        state = self._stepwise
-        if state is None:
-            last = _best(self.results_).statistics
-            state = stepwise_init(last, self._fitted_weight)
         self._stepwise, parameters = stepwise_step(
-            self._model, state, self._statistics(data), data.total, self.decay
+            self._model, self._stepwise_state(), self._statistics(data), data.total, self.decay
         )
         self._fitted_weight = self._stepwise.weight
         self._set_parameters(self._model, parameters)
@@ -347,7 +347,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return mixture_scores.bic(*self._likelihood(data)[:3])
 
     def icl(self, X: Any, sample_weight: Any = None) -> float:
-        """Integrated completed likelihood on some rows: BIC plus twice the entropy; less is better."""
+        """BIC plus twice the entropy of the clusters of the rows; less is better."""
         return mixture_scores.icl(*self._likelihood(self._code_fitted(X, sample_weight)))
 
     def cheeseman_stutz(self, X: Any, sample_weight: Any = None) -> float:
@@ -468,16 +468,17 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 before = None
             return model, *self._run(model, executor, counts, rng, before)
         auto = isinstance(self.n_components, str)
-        numbers = range(1, MOST_COMPONENTS + 1) if auto else list(self.n_components)  # type: ignore[arg-type]
-        if not len(numbers):
+        given: Any = self.n_components
+        numbers = list(range(1, MOST_COMPONENTS + 1)) if auto else [int(n) for n in given]
+        if not numbers:
             raise ValueError("n_components has no number to choose from")
         scores: dict[int, float] = {}
         best, since = -np.inf, 0
         for number in numbers:
-            model = self._mixture(schema, int(number))
+            model = self._mixture(schema, number)
             results, interrupted = self._run(model, executor, counts, rng, None)
-            scores[int(number)] = self._criterion(data, model, _best(results))
-            goodness = scores[int(number)] * (1 if self.criterion == "cheeseman_stutz" else -1)
+            scores[number] = self._criterion(data, model, _best(results))
+            goodness = scores[number] * (1 if self.criterion == "cheeseman_stutz" else -1)
             since += 1
             if goodness > best:
                 best, since, kept = goodness, 0, (model, results, interrupted)
@@ -562,6 +563,12 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         plan = plan_rows(data.table, data.weights)
         return PlanExecutor(plan, "double").statistics([self._parameters])[0]
+
+    def _stepwise_state(self) -> StepwiseState:
+        """Where `partial_fit` goes on: after `fit`, with the statistics of its last pass."""
+        if self._stepwise is not None:
+            return self._stepwise
+        return stepwise_init(_best(self.results_).statistics, self._fitted_weight)
 
     # Scores ---------------------------------------------------------------------------------------
 

@@ -77,9 +77,7 @@ def code_rows(
     [1, 0, -1]
     """
     sizes = [len(values) for values in categories]
-    dtype = np.int8 if max(sizes, default=0) < 128 else np.int16
-    if max(sizes, default=0) >= 2**15:
-        dtype = np.int32
+    dtype = np.min_scalar_type(-max(sizes, default=1) - 1)
     num_rows = len(columns[0]) if len(columns) else 0
     codes = np.empty((num_rows, len(columns)), dtype, order="F")
     for f, (column, values) in enumerate(zip(columns, categories, strict=True)):
@@ -89,7 +87,7 @@ def code_rows(
             if lost.any():
                 row = int(np.flatnonzero(lost)[0])
                 raise DataError(
-                    f"unknown value {_plain(column)[row]!r}; handle_unknown='missing' leaves it out",
+                    f"unknown value {_plain(column)[row]!r}; handle_unknown='missing' skips it",
                     row=row,
                     column=f"x{f}" if names is None else str(names[f]),
                 )
@@ -142,7 +140,7 @@ def _plain(column: Any) -> NDArray[Any]:
     if isinstance(column, pd.Series) and not isinstance(column.dtype, np.dtype):
         kind = getattr(column.dtype, "kind", "O")
         if kind in "biu" and not column.hasnans:
-            return column.to_numpy(dtype=column.dtype.numpy_dtype)
+            return column.to_numpy(dtype=np.int64 if kind != "b" else np.bool_)
         return column.to_numpy(dtype=np.float64 if kind == "f" else object, na_value=np.nan)
     return np.asarray(column)
 

@@ -4,9 +4,9 @@ The estimator is the mode of the log-likelihood plus the model's log prior. The 
 responsibilities (Meek, Thiesson and Heckerman 2002, eq. 1) are summed into expected counts as soon
 as a block's are known, and never kept; the M-step is the model's.
 
-The rows come as a `PatternPlan`: a row is a list of slots, whose tables are added up by gathers, and
-to whose counts its responsibilities are added by scatter-adds. Lists and blocks are walked by loops
-whose lengths are data, not part of the program: plans of nearly one size share one compiled program.
+The rows come as a `PatternPlan`: a row is a list of slots, whose tables are added up by gathers,
+and to whose counts its responsibilities are added by scatter-adds. Lists and blocks are walked by
+loops whose lengths are data, not part of the program: plans of nearly one size share a program.
 
 *Precision.* In ``"double"`` everything is float64. In ``"mixed"`` log probabilities and
 responsibilities are float32; sums are float32 within a chunk of rows and float64 beyond it.
@@ -122,13 +122,18 @@ def em_steps(
     return EMResult(parameters, np.array(trace), statistics, len(trace), False)
 
 
-@jax.jit
+@partial(jax.jit, static_argnames=("num_slots", "dtype"))
 def _tables(
-    logs: jax.Array, pattern: jax.Array, cell: jax.Array, sign: jax.Array, empty: jax.Array
+    logs: jax.Array,
+    pattern: jax.Array,
+    cell: jax.Array,
+    sign: jax.Array,
+    num_slots: int,
+    dtype: jnp.dtype,
 ) -> jax.Array:
-    """Tables of all patterns, ``(T, K)``, from the logs of all cells with a row of zeros at the end."""
-    added = (logs[cell] * sign[:, None]).astype(empty.dtype)
-    return empty.at[pattern].add(added)
+    """Tables of all patterns, ``(T, K)``, from logs of all cells with a row of zeros at the end."""
+    added = (logs[cell] * sign[:, None]).astype(dtype)
+    return jnp.zeros((num_slots, logs.shape[1]), dtype).at[pattern].add(added)
 
 
 @partial(jax.jit, static_argnames="num_cells")
@@ -175,6 +180,11 @@ class _Sums(NamedTuple):
     patterns: jax.Array
     components: jax.Array
     log_likelihood: jax.Array
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _zero_sums(num_slots: int, num_components: int) -> _Sums:
+    return _Sums(jnp.zeros((num_slots, num_components)), jnp.zeros(num_components), jnp.zeros(()))
 
 
 @partial(jax.jit, donate_argnums=0)
@@ -226,7 +236,7 @@ class PlanExecutor:
     ) -> None:
         self.plan = plan
         self.precision: Precision = precision
-        self.dtype = jnp.float64 if precision == "double" else jnp.float32
+        self.dtype = np.dtype(np.float64 if precision == "double" else np.float32)
         self.cores = cores or _cores()
         self.num_parts = min(self.cores, len(plan.chunks))
         with jax.enable_x64(True):
@@ -238,23 +248,23 @@ class PlanExecutor:
                 jnp.asarray(e) for e in (plan.entry_pattern, plan.entry_cell, plan.entry_sign)
             )
 
-    def tables(self, parameters: MixtureParameters) -> tuple[jax.Array, jax.Array]:
+    def tables(self, parameters: MixtureParameters) -> tuple[jax.Array, NDArray]:
         """Tables of all patterns, and what every row begins with."""
         logs = np.maximum(_log(parameters.cells), LOG_OF_ZERO)
         base = np.maximum(_log(parameters.weights), LOG_OF_ZERO)
         base = base + logs[self.plan.common_cells].sum(axis=0)
         padded = np.vstack([logs, np.zeros((1, logs.shape[1]))])
-        empty = jnp.zeros((self.plan.num_slots, logs.shape[1]), self.dtype)
-        return _tables(padded, *self.entries, empty), jnp.asarray(base, self.dtype)
+        tables = _tables(padded, *self.entries, self.plan.num_slots, self.dtype)
+        return tables, base.astype(self.dtype)
 
-    def part_statistics(self, tables: tuple[jax.Array, jax.Array], part: int) -> _Sums:
+    def part_statistics(self, tables: tuple[jax.Array, NDArray], part: int) -> _Sums:
         """Sums over every ``num_parts``-th chunk."""
         with jax.enable_x64(True):
             width = tables[0].shape[1]
-            sums = _Sums(jnp.zeros((self.plan.num_slots, width)), jnp.zeros(width), jnp.zeros(()))
+            sums = _zero_sums(self.plan.num_slots, width)
             for chunk in self.chunks[part :: self.num_parts]:
                 sums = _accumulate(sums, *tables, *chunk)
-            return jax.block_until_ready(sums)
+            return jax.tree.map(lambda leaf: leaf.block_until_ready(), sums)
 
     def finish(self, parts: Sequence[_Sums]) -> MixtureStatistics:
         """Statistics of cells from the sums of all parts."""
@@ -274,8 +284,9 @@ class PlanExecutor:
         with jax.enable_x64(True):
             tables = [self.tables(parameters) for parameters in requests]
             tasks = [(t, part) for t in tables for part in range(self.num_parts)]
-            if len(tasks) == 1:
-                sums = [self.part_statistics(*tasks[0])]
+            if self.num_parts == 1:
+                # So few rows that handing them to threads would take longer.
+                sums = [self.part_statistics(*task) for task in tasks]
             else:
                 with ThreadPoolExecutor(self.cores) as pool:
                     sums = list(pool.map(lambda task: self.part_statistics(*task), tasks))

@@ -1,8 +1,9 @@
 """Stepwise EM: parameters that move with every batch of rows (Cappé and Moulines 2009).
 
 Mean statistics of a row are a moving average, ``s <- (1 - g_t) s + g_t s(batch)`` with
-``g_t = (t + 2)^-decay`` (their eq. 14, and Liang and Klein 2009); the parameters are the M-step's at ``s`` times the
-weight of all rows seen so far, so that a prior counts for less and less. For
+``g_t = (t + 2)^-decay`` (their eq. 14, with the step of Liang and Klein 2009); the parameters are
+the M-step's at ``s`` times the weight of all rows seen so far, so that a prior counts less and
+less. For
 ``1/2 < decay <= 1`` this converges to a stationary point of the likelihood of endless rows.
 """
 

@@ -72,7 +72,7 @@ def _joints(
 
 
 def _sparse_joints(parameters: MixtureParameters, table: SparseRows) -> Iterator[FloatArray]:
-    """All zeros, and the differences that ones make. Logs of 0 are a very low number until the end."""
+    """All zeros, and the differences that ones make; logs of 0 are a low number until the end."""
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(parameters.cells), 2.0 * IMPOSSIBLE)
         weights = np.log(parameters.weights)

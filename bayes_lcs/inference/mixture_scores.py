@@ -3,13 +3,13 @@
 With ``l`` the log-likelihood at ``theta``, ``d`` the number of free parameters and ``N`` the weight
 of the rows::
 
-    BIC = -2 l + d log N                                    (Schwarz 1978), less is better
+    BIC = -2 l + d log N                                    (Schwarz 1978)
     ICL = BIC + 2 H,  H = -sum_n w_n sum_k r_nk log r_nk    (Biernacki, Celeux, Govaert 2000)
-    CS  = log p(D') + l - log p(D' | theta)                 (Cheeseman and Stutz 1996), more is better
+    CS  = log p(D') + l - log p(D' | theta)                 (Cheeseman and Stutz 1996)
 
-``D'`` are the data completed with the expected counts at ``theta``, whose evidence is in closed
-form. CS is an approximation of the log evidence. It counts one of the ``K!`` equivalent orders of
-the components, as AutoClass does.
+Less is better in the first two, more in the last. ``D'`` are the data completed with the expected
+counts at ``theta``, whose evidence is in closed form, so that CS is an approximation of the log
+evidence. It counts one of the ``K!`` equivalent orders of the components, as AutoClass does.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class PatternGroup(NamedTuple):
 
     columns: tuple[int, ...]
     patterns: NDArray[np.int64]
-    codes: NDArray[np.int64]
+    codes: NDArray[np.int32]
 
 
 class _Group:
@@ -55,7 +55,7 @@ class _Group:
         self.patterns = np.zeros((1, 0), np.int64)
 
     def add(self, column: int, limit: int) -> bool:
-        """Take a column in if not more than ``limit`` patterns are the result, or if it is alone."""
+        """Take a column in, unless more than ``limit`` patterns are the result of two or more."""
         ones = self.table.ones(column)
         if ones is not None:
             return self._add_ones(column, ones, limit)
@@ -129,7 +129,7 @@ def _in_order(table: CodedColumns, order: list[int], limit: int) -> list[Pattern
 
 
 def _by_likeness(table: CodedColumns, limit: int) -> list[PatternGroup]:
-    """Start with the column of most values, then add whichever adds fewest patterns for its size."""
+    """Start with the column of most values; add whichever adds fewest patterns for its size."""
     step = max(table.num_rows // SAMPLE_ROWS, 1)
     width = len(table.num_values)
     # One more than the code: missing is then 0.
@@ -141,7 +141,7 @@ def _by_likeness(table: CodedColumns, limit: int) -> list[PatternGroup]:
         group.add(left.pop(0), limit)
         failures = 0
         candidates = list(left)
-        while candidates and failures < FAILURES and len(group.patterns) < limit:
+        while candidates and failures < FAILURES:
             codes = group.codes[::step].astype(np.int64)
             sizes = {f: _num_patterns(codes, sample[f], table.num_values[f]) for f in candidates}
             candidates = [f for f in candidates if sizes[f] <= limit]

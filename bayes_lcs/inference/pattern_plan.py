@@ -5,8 +5,8 @@ Three things are done to the rows, none of which changes a sum by more than roun
 *columns* are merged into groups of few observed patterns (`bayes_lcs.inference.pattern_groups`), so
     that a row is one look-up a group in place of one a column;
 *common patterns* are left out where this pays: ``sum_g t_g(x_g)`` is the sum over all groups' most
-    common patterns, the same for every row, plus the differences of those groups in which the row is
-    not common. For a web log that is a few of hundreds of items;
+    common patterns, the same for every row, plus the differences of those groups in which the
+    row is not common. For a web log that is a few of hundreds of items;
 *equal rows* become one with the sum of their weights, where this pays.
 
 What is left of a row is a list of *slots*: numbers of patterns, over all groups, whose tables are
@@ -17,8 +17,9 @@ many rows of ``slots`` as its longest list; shorter lists end in a slot that add
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,24 +127,24 @@ class PatternPlan:
         return sum(c.slots.nbytes + c.weights.nbytes + c.starts.nbytes for c in self.chunks)
 
     def __repr__(self) -> str:
+        common = "common patterns left out" if len(self.common_cells) else "all patterns"
+        return f"PatternPlan({self}; {common}; {human_bytes(self.nbytes)})"
+
+    def __str__(self) -> str:
         rows = f"{self.num_rows:,} rows"
         if self.distinct is not None:
             rows += f", {self.num_distinct:,} distinct"
-        common = "common patterns left out" if len(self.common_cells) else "all patterns"
         return (
-            f"PatternPlan({rows}; {self.schema.num_features} columns in {len(self.groups)} groups "
-            f"of {sum(self.num_patterns):,} patterns; {common}, {self.slots_per_row:.2f} look-ups "
-            f"a row; {human_bytes(self.nbytes)})"
+            f"{rows}; {self.schema.num_features} columns in {len(self.groups)} groups of "
+            f"{sum(self.num_patterns):,} patterns; {self.slots_per_row:.2f} look-ups a row"
         )
 
     def with_weights(self, weights: NDArray[np.float64]) -> PatternPlan:
         """The same rows with other weights ``(N,)``, without laying them out again."""
-        from dataclasses import replace
-
         chunks = _weighted(self.chunks, self._places(weights))
         return replace(self, chunks=chunks, total_weight=float(np.sum(weights)))
 
-    def _places(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _places(self, weights: NDArray[Any]) -> NDArray[Any]:
         if self.distinct is not None:
             weights = np.bincount(self.distinct, weights, minlength=self.num_distinct)
         return weights[self.order]
@@ -151,7 +152,7 @@ class PatternPlan:
 
 def plan_rows(
     table: CodedColumns,
-    weights: NDArray[np.float64] | None = None,
+    weights: NDArray[Any] | None = None,
     *,
     merge_columns: bool = True,
     merge_rows: Choice = "auto",
@@ -174,8 +175,8 @@ def plan_rows(
     --------
     >>> from bayes_lcs.data.coded import DenseRows
     >>> codes = np.array([[0, 1], [1, 1], [0, 1], [0, 1]])
-    >>> plan_rows(DenseRows(codes, (2, 2)))
-    PatternPlan(4 rows, 2 distinct; 2 columns in 1 groups of 2 patterns; common patterns left out, 0.50 look-ups a row; 2.6 KiB)
+    >>> print(plan_rows(DenseRows(codes, (2, 2))))
+    4 rows, 2 distinct; 2 columns in 1 groups of 2 patterns; 0.50 look-ups a row
     """
     schema = Schema(1, table.num_values)
     num_rows = table.num_rows
@@ -219,12 +220,12 @@ def plan_rows(
     return _with_place_weights(plan, weights[order])
 
 
-def _with_place_weights(plan: PatternPlan, weights: NDArray[np.float64]) -> PatternPlan:
+def _with_place_weights(plan: PatternPlan, weights: NDArray[Any]) -> PatternPlan:
     plan.chunks[:] = _weighted(plan.chunks, weights)
     return plan
 
 
-def _weighted(chunks: list[Chunk], weights: NDArray[np.float64]) -> list[Chunk]:
+def _weighted(chunks: list[Chunk], weights: NDArray[Any]) -> list[Chunk]:
     result = []
     for chunk in chunks:
         shape = chunk.weights.shape
@@ -321,7 +322,7 @@ def _cut(slots: NDArray, starts: NDArray, nothing: int) -> list[Chunk]:
 
 
 def _pairs(bounds: list[int]) -> list[tuple[int, int]]:
-    return list(zip(bounds[:-1], bounds[1:], strict=True))
+    return list(pairwise(bounds))
 
 
 def _power_of_two(number: int) -> int:

@@ -12,10 +12,10 @@ that are missing are missing at random and left out of the product.
 
 The paper learns "MAP estimates ... using the diffuse Dirichlet prior described in Cooper and
 Herskovits (1992)", all parameters 1. A mode depends on the parameterisation: we take that of the
-natural parameters (log odds), where the density of a Dirichlet is ``prod_v theta_v^beta_v / B(beta)``
-without the usual -1. Given expected counts ``n`` the mode is then
-``theta_v = (n_v + beta_v) / sum_v (n_v + beta_v)``, which is never 0, and with ``beta = 1`` Laplace's
-rule. A prior of 0 stands for none: maximum likelihood.
+natural parameters (log odds), where the density of a Dirichlet is
+``prod_v theta_v^beta_v / B(beta)``, without the usual -1. Given expected counts ``n`` the mode is
+then ``theta_v = (n_v + beta_v) / sum_v (n_v + beta_v)``, which is never 0, and with ``beta = 1``
+Laplace's rule. A prior of 0 stands for none: maximum likelihood.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class MultinomialMixture:
     def simulate(
         self, num_rows: int, seed: Any = 0, parameters: MixtureParameters | None = None
     ) -> tuple[IntArray, IntArray, MixtureParameters]:
-        """Rows ``(N, F)``, their components, and the parameters, drawn from the prior unless given."""
+        """Rows ``(N, F)``, their components, and the parameters: given, or drawn from the prior."""
         rng = np.random.default_rng(seed)
         if parameters is None:
             parameters = self._draw_parameters(rng)
