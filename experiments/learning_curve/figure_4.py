@@ -9,9 +9,9 @@ import pandas as pd
 from experiments.benchmarks.tables import Table
 from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.learning_curve.pictures import utilities_figure
-from experiments.learning_curve.setting import ALPHAS, METHODS, Setting
+from experiments.learning_curve.setting import ALPHAS, Setting
 from experiments.learning_curve.study import study
-from experiments.learning_curve.tables import ABBREVIATED, utilities
+from experiments.learning_curve.tables import NOT_ABBREVIATED, utilities
 
 
 def run(setting: Setting) -> Outcome:
@@ -21,14 +21,16 @@ def run(setting: Setting) -> Outcome:
     for found in studies:
         by = utilities(found.table)[list(ALPHAS)]
         pieces[found.data_set] = by
-        rows = [(m, *(f"{by.loc[m, a]:.4f}" for a in ALPHAS)) for m in (*METHODS, "EM-full")]
+        rows = [
+            (m, *(f"{by.loc[m, a]:.4f}" for a in ALPHAS)) for m in (*setting.methods, "EM-full")
+        ]
         columns = ("method", *(f"α = {alpha:g}" for alpha in ALPHAS))
         tables.append(Table("figure_4", f"{found.data_set}: utility", columns, rows))
     every = pd.concat(pieces)
     standard = every.xs("standard LCS", level=1)
     full = every.xs("EM-full", level=1)
     better = int((standard > full).to_numpy().sum())
-    short = every[every.index.get_level_values(1).isin(ABBREVIATED)]
+    short = every[~every.index.get_level_values(1).isin(NOT_ABBREVIATED)]
     lead = short.sub(standard, level=0).to_numpy()
     best = every.groupby(level=0).max()
     fixed = int((every.xs("fixed-1", level=1) >= best - 1e-12).to_numpy().sum())

@@ -14,7 +14,8 @@ from experiments.learning_curve.study import Study
 
 def utilities_figure(studies: Sequence[Study]) -> Any:
     """Utility by method, one panel a data set and one group of bars an α (the paper's Figure 4)."""
-    methods = (*METHODS, "EM-full")
+    present = set(studies[0].table["method"])
+    methods = [name for name in (*METHODS, "EM-full") if name in present]
     figure, panels = plt.subplots(
         len(studies), 1, figsize=(8.5, 3.0 * len(studies)), layout="constrained", squeeze=False
     )
@@ -23,7 +24,7 @@ def utilities_figure(studies: Sequence[Study]) -> Any:
         by = chosen.pivot(index="method", columns="alpha", values="utility")
         for number, alpha in enumerate(ALPHAS):
             places = np.arange(len(methods)) + 0.27 * (number - 1)
-            axes.bar(places, by.loc[list(methods), alpha], 0.25, label=f"α = {alpha:g}")
+            axes.bar(places, by.loc[methods, alpha], 0.25, label=f"α = {alpha:g}")
         low = max(float(by.to_numpy().min()), -0.5)
         axes.set_ylim(low - 0.02, 1.02)
         axes.set_xticks(range(len(methods)), methods, rotation=30, ha="right", fontsize=8)

@@ -7,9 +7,9 @@ import pandas as pd
 from experiments.benchmarks.tables import Table
 from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.learning_curve.pictures import utilities_figure
-from experiments.learning_curve.setting import ALPHAS, METHODS, Setting
+from experiments.learning_curve.setting import ALPHAS, Setting
 from experiments.learning_curve.study import study
-from experiments.learning_curve.tables import ABBREVIATED, of_rule
+from experiments.learning_curve.tables import NOT_ABBREVIATED, of_rule
 
 
 def run(setting: Setting) -> Outcome:
@@ -18,7 +18,7 @@ def run(setting: Setting) -> Outcome:
     numbers = pd.concat([found.table for found in studies], ignore_index=True)
     by = of_rule(numbers).pivot(index=["sequence", "alpha"], columns="method", values="utility")
     rows = []
-    for method in (*METHODS, "EM-full"):
+    for method in (*setting.methods, "EM-full"):
         cells = []
         for alpha in ALPHAS:
             own = by.xs(alpha, level="alpha")[method]
@@ -28,7 +28,7 @@ def run(setting: Setting) -> Outcome:
     title = f"{name}: utility over {setting.sequences} orders of the rows (mean ± sd)"
     standard = by["standard LCS"] > by["EM-full"]
     over_both = (by["fixed-1"] > by["standard LCS"]) & (by["fixed-1"] > by["EM-full"])
-    top = by["fixed-1"] >= by[list(ABBREVIATED)].max(axis=1)
+    top = by["fixed-1"] >= by.drop(columns=list(NOT_ABBREVIATED)).max(axis=1)
     total = len(by)
     return Outcome(
         [Table("sensitivity", title, columns, rows)],

@@ -86,6 +86,11 @@ class Setting:
         """Rows held out: the paper's 10,000, but not more than a fifth."""
         return min(10_000, num_rows // 5)
 
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """All methods of the paper; three in a smoke run."""
+        return ("fixed-1", "thresh-0.0001", "standard LCS") if self.smoke else METHODS
+
     def ticker(self) -> Callable[[], float]:
         return CLOCKS[self.clock]
 
@@ -104,7 +109,7 @@ def setting_for(
     return Setting(
         name,
         groups.get(name, (name,)),
-        0.002 if smoke else (scale or 1.0),
+        0.0005 if smoke else (scale or 1.0),
         3 if smoke else 25,
         2 if smoke else (sequences or 10),
         clock,

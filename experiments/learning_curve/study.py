@@ -20,7 +20,6 @@ from bayes_lcs.scaling.utility import Preferences, relative_benefit
 from experiments.learning_curve.records import RecordedTrainer, Records
 from experiments.learning_curve.setting import (
     ALPHAS,
-    METHODS,
     PAPER_HOURS,
     Setting,
     load,
@@ -43,9 +42,7 @@ class Study:
 
 
 @cache
-def study(
-    setting: Setting, data_set: str, sequence: int = 0, methods: tuple[str, ...] = METHODS
-) -> Study:
+def study(setting: Setting, data_set: str, sequence: int = 0) -> Study:
     """Run all methods on one random order of the rows."""
     data = load(data_set, setting.scale, setting.seed)
     source = row_source(data, seed=setting.seed + sequence)
@@ -64,7 +61,7 @@ def study(
     full = standard.fit(num_rows, "full")
     hours = full.seconds / 3600
     rows, predictions = [], []
-    for method in methods:
+    for method in setting.methods:
         trainer = records.trainer(method)
         short = None if method == "standard LCS" else abbreviation(method)
         steps = None if short is None else short.iterations

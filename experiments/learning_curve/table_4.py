@@ -8,7 +8,7 @@ import pandas as pd
 from experiments.benchmarks.tables import Table
 from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.learning_curve.pictures import utilities_figure
-from experiments.learning_curve.setting import ALPHAS, METHODS, Setting
+from experiments.learning_curve.setting import ALPHAS, Setting
 from experiments.learning_curve.study import study
 from experiments.learning_curve.tables import of_rule
 
@@ -20,7 +20,7 @@ def run(setting: Setting) -> Outcome:
     for found in studies:
         own = numbers[numbers["data"] == found.data_set]
         rows = []
-        for method in METHODS:
+        for method in setting.methods:
             line = own[own["method"] == method].set_index("alpha")
             cells = [(int(line.loc[a, "N_lc"]), int(line.loc[a, "N_oracle"])) for a in ALPHAS]
             rows.append((method, *(cell for pair in cells for cell in pair)))
