@@ -226,7 +226,10 @@ def _situation(
     def finishing(size: int) -> float:
         return cost.seconds(size, full, own) if trainer.abbreviated else 0.0
 
+    # The first sample has been trained to the end already.
+    to_stop = 0.0 if len(run.stages) == 1 else finishing(sizes[place])
     future = tuple(sizes[place + 1 :])
+    to_look = tuple(trainer.read_seconds(n) + cost.seconds(n, short, own) for n in future)
     return Situation(
         sizes=tuple(stage.fit.size for stage in run.stages),
         scores=tuple(stage.score for stage in run.stages),
@@ -234,8 +237,7 @@ def _situation(
         future=future,
         total_rows=sizes[-1],
         spent=run.spent,
-        to_stop=finishing(sizes[place]),
-        to_go=tuple(
-            trainer.read_seconds(n) + cost.seconds(n, short, own) + finishing(n) for n in future
-        ),
+        to_stop=to_stop,
+        to_go=tuple(look + finishing(n) for look, n in zip(to_look, future, strict=True)),
+        to_look=to_look,
     )

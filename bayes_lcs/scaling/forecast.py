@@ -81,7 +81,7 @@ def forecast(
     Parameters
     ----------
     sizes, scores
-        The stages so far, at least two.
+        The stages so far. Of one alone only the prior knows how the curve goes on.
     base
         Score of the baseline; some score must exceed it.
     future
@@ -101,8 +101,8 @@ def forecast(
     from scipy.special import ndtri
 
     scale = max(scores) - base
-    if len(sizes) < 2 or scale <= 0:
-        raise ValueError("a forecast needs two stages and a score above the baseline")
+    if scale <= 0:
+        raise ValueError("a forecast needs a score above the baseline")
     rng = np.random.default_rng(seed)
     asked = tuple(dict.fromkeys([*(int(n) for n in future), int(total)]))
     every = shapes([*sizes, *asked], int(sizes[0]), int(total))

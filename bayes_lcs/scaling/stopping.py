@@ -39,6 +39,9 @@ class Situation:
         Seconds that stopping now still takes: full training, where the stages are cut short.
     to_go
         For each future size the seconds to go there at once and stop there.
+    to_look
+        For each future size the seconds to go there and decide again: less than ``to_go``
+        where stages are cut short.
     """
 
     sizes: tuple[int, ...]
@@ -49,6 +52,7 @@ class Situation:
     spent: float
     to_stop: float
     to_go: tuple[float, ...]
+    to_look: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ def myopic(situation: Situation, preferences: Preferences, *, rule: str = "myopi
 
     Examples
     --------
-    >>> seen = Situation((40, 80), (-8.0, -7.0), -11.0, (160,), 1000, 20.0, 0.0, (36.0,))
+    >>> seen = Situation((40, 80), (-8.0, -7.0), -11.0, (160,), 1000, 20.0, 0.0, (36.0,), (36.0,))
     >>> decision = myopic(seen, Preferences(alpha=20.0))
     >>> decision.stop, decision.expected_gain, decision.expected_cost
     (False, 0.25, 0.2)

@@ -84,6 +84,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--sequences", type=int, default=10, help="orders of the rows; 10")
     made.add_argument("--clock", default="cpu", choices=tuple(CLOCKS), help="what seconds are")
     made.add_argument("--out", type=Path, help=f"folder for results; {DEFAULT_FOLDER}/DATASET")
+    made.add_argument("--keep", type=Path, help="folder of training runs, to be made once only")
     made.add_argument("--seed", type=int, default=0, help="of data, orders and EM's start")
     return made
 
@@ -110,6 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
         sequences=options.sequences,
         clock=options.clock,
         seed=options.seed,
+        keep=options.keep,
     )
     out = options.out or DEFAULT_FOLDER / options.data
     for name in wanted:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,8 @@ class Setting:
     clock
         "cpu" (seconds of all threads of this process: other work on the machine does not count) or
         "wall".
+    keep
+        Folder for the scores and seconds of all training runs. Runs found there are not made again.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Setting:
     clock: str
     smoke: bool
     seed: int
+    keep: Path | None = None
 
     @property
     def about(self) -> str:
@@ -103,6 +107,7 @@ def setting_for(
     sequences: int | None = None,
     clock: str = "cpu",
     seed: int = 0,
+    keep: Path | None = None,
 ) -> Setting:
     """The three shapes of the paper, all real data sets, or one of either."""
     groups = {"paper": tuple(SHAPES), "real": REAL}
@@ -115,6 +120,7 @@ def setting_for(
         clock,
         smoke,
         seed,
+        keep,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
@@ -50,13 +50,18 @@ def study(setting: Setting, data_set: str, sequence: int = 0) -> Study:
     clock = setting.ticker()
     holdout = setting.holdout_size(data.shape[0])
     initial = setting.initial_size(data_set, data.shape[0])
-    records = Records(estimator, source, holdout, clock)
+    name = f"{data_set}_{setting.scale:g}_{setting.components}_{setting.seed}_{sequence}"
+    path = None if setting.keep is None else setting.keep / f"{name}_{setting.clock}.json"
+    records = Records(estimator, source, holdout, clock, path)
     standard = records.trainer("standard LCS")
-    baseline = standard.live.fit_baseline(default_baseline(estimator), holdout)
+    simple = default_baseline(estimator)
+    baseline = records.get(
+        "baseline", lambda: replace(standard.live.fit_baseline(simple, holdout), model=None)
+    )
     # The first run of a program compiles it; that is not what rows cost.
     num_rows = source.num_rows - holdout
     sizes = stage_sizes(min(initial, num_rows), 2, num_rows)
-    for size in sizes:
+    for size in sizes[:2]:
         standard.live.warm_up(size)
     full = standard.fit(num_rows, "full")
     hours = full.seconds / 3600

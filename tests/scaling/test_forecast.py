@@ -122,17 +122,31 @@ def test_nothing_depends_on_the_unit_of_the_score():
 
 
 def test_forecasts_need_a_beginning():
-    for sizes, scores in (((1000,), (1.0,)), ((1000, 2000), (-1.0, -0.5))):
-        with pytest.raises(ValueError, match="two stages"):
-            forecast(sizes, scores, 0.0, FUTURE, TOTAL)
+    with pytest.raises(ValueError, match="above the baseline"):
+        forecast((1000, 2000), (-1.0, -0.5), 0.0, FUTURE, TOTAL)
+
+
+def test_one_stage_alone_is_continued_by_the_prior():
+    """The rise is half-normal with a scale from the grid: its mean is known."""
+    ahead = forecast((1000,), (1.0,), 0.0, FUTURE, TOTAL, draws=200_000)
+    rise = np.sqrt(2 / np.pi) * RISES.mean()
+    error = np.sqrt((RISES**2).mean() + (NOISES**2).mean()) / np.sqrt(200_000)
+    assert abs(ahead.at(TOTAL).mean() - 1.0 - rise) < 5 * error
+
+
+def test_the_first_stage_may_be_the_last():
+    seen = situation([-1.5], lambda n: float(n))
+    dear, free = Preferences(alpha=100.0), Preferences(alpha=1e-6)
+    assert fitted(seen, dear).stop
+    assert not fitted(seen, free).stop
+    assert fitted(seen, free).next_size == 2000
 
 
 def situation(scores, to_go):
     sizes = SIZES[: len(scores)]
     future = tuple(n for n in (*SIZES, *FUTURE, TOTAL) if n > sizes[-1])
-    return Situation(
-        sizes, tuple(scores), -2.0, future, TOTAL, 10.0, 0.0, tuple(to_go(n) for n in future)
-    )
+    seconds = tuple(to_go(n) for n in future)
+    return Situation(sizes, tuple(scores), -2.0, future, TOTAL, 10.0, 0.0, seconds, seconds)
 
 
 def steep(n):

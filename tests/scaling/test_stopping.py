@@ -107,7 +107,15 @@ def test_reading_is_part_of_the_cost():
 def situation(scores, *, to_go=(10.0,), to_stop=0.0, base=-2.0):
     sizes = tuple(100 * 2**i for i in range(len(scores)))
     return Situation(
-        sizes, tuple(scores), base, (sizes[-1] * 2,), 10**6, 0.0, to_stop, tuple(to_go)
+        sizes,
+        tuple(scores),
+        base,
+        (sizes[-1] * 2,),
+        10**6,
+        0.0,
+        to_stop,
+        tuple(to_go),
+        tuple(to_go),
     )
 
 
