@@ -14,6 +14,7 @@ from experiments.learning_curve.setting import REAL, SHAPES, load, setting_for
 
 EXPERIMENTS = (
     *(f"figure_{number}" for number in (2, 3, 4)),
+    "made_curves",
     "real_sets",
     "regret",
     "sensitivity",
@@ -32,7 +33,7 @@ def check_files(name, folder):
 
 def test_the_experiments_at_their_smallest(tmp_path, capsys):
     """One data set serves all: its runs are made once."""
-    names = ["table_3", "table_4", "figure_2", "figure_3", "figure_4", "regret", "sensitivity"]
+    names = ["table_3", "table_4", "figure_2", "figure_3", "figure_4", "regret", "made_curves"]
     options = ["--smoke", "--data", "USCensus1990", "--out", str(tmp_path)]
     assert main([*names, *options]) == 0
     assert capsys.readouterr().out.count("The paper and we") == len(names)
@@ -41,7 +42,7 @@ def test_the_experiments_at_their_smallest(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["table_1", "table_2"])
+@pytest.mark.parametrize("name", ["table_1", "table_2", "sensitivity"])
 def test_the_sparse_tables_at_their_smallest(name, tmp_path):
     assert main([name, "--smoke", "--out", str(tmp_path)]) == 0
     check_files(name, tmp_path)
