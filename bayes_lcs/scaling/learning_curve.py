@@ -105,8 +105,8 @@ def learning_curve_sample(
     scoring
         ``scoring(model, X, y)`` in place of the estimator's ``score``; larger is better.
     warm_up
-        Make one run of one iteration first and throw it away, so that compilation is not taken for
-        the cost of rows. Its time counts as run time.
+        Make one run of one iteration on the first sample and throw it away, so that compilation
+        is not taken for the cost of rows. Its time counts as run time.
     random_state
         Seed of the order of the rows. The estimator's own randomness is its ``random_state``.
     progress
@@ -163,7 +163,7 @@ def learning_curve_sample(
     else:
         base = float(baseline)
     if warm_up:
-        spent += trainer.warm_up(baseline_size)
+        spent += trainer.warm_up(initial_size)
     with progress_bar("learning curve", len(sizes), progress) as tick:
         if method == "oracle":
             run = _oracle_run(trainer, sizes, base, preferences, spent)
