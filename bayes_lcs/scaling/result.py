@@ -128,7 +128,7 @@ class LearningCurveResult:
             return self.score, 0.0
         sizes = [stage.fit.size for stage in self.stages]
         scores = [stage.score for stage in self.stages]
-        if len(sizes) < 2 or max(scores) <= self.baseline_score:
+        if max(scores) <= self.baseline_score:
             return float("nan"), float("nan")
         ahead = forecast(sizes, scores, self.baseline_score, [], self.total_rows)
         return ahead.mean_and_sd(self.total_rows)

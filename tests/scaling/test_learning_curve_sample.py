@@ -126,6 +126,18 @@ def test_a_fitted_rule_skips_stages():
     assert len(result.stages) < 6
 
 
+def test_a_stop_after_the_first_stage_has_a_wide_interval():
+    estimator, options = counting(alpha=1e4, method="fitted")
+    result = bl.learning_curve_sample(estimator, ROWS, **options)
+    assert result.sample_size == 1000
+    assert len(result.stages) == 1
+    low, high = result.benefit_interval
+    assert low < result.benefit < high
+    short = bl.learning_curve_sample(estimator, ROWS, **{**options, "abbreviated": "fixed-1"})
+    assert short.sample_size == 1000
+    assert short.model.steps_ == 10  # the full run on the first sample is not made again
+
+
 def test_components_are_chosen():
     rng = np.random.default_rng(0)
     centres = 6 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
