@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from bayes_lcs.data.errors import DataError as DataError
     from bayes_lcs.data.meetings import meeting_requests as meeting_requests
     from bayes_lcs.data.reader import read_grouped as read_grouped
+    from bayes_lcs.data.row_source import RowSource as RowSource
+    from bayes_lcs.data.row_source import row_source as row_source
     from bayes_lcs.data.table import GroupedTable as GroupedTable
     from bayes_lcs.evaluation.comparison import Comparison as Comparison
     from bayes_lcs.evaluation.comparison import compare as compare
@@ -62,6 +64,14 @@ if TYPE_CHECKING:
     from bayes_lcs.report.posterior import load as load
     from bayes_lcs.report.posterior import sample as sample
     from bayes_lcs.report.profile_plots import plot_cluster_profiles as plot_cluster_profiles
+    from bayes_lcs.report.sampling_plots import plot_convergence_curves as plot_convergence_curves
+    from bayes_lcs.report.sampling_plots import plot_iterations as plot_iterations
+    from bayes_lcs.report.sampling_plots import plot_sampling_curve as plot_sampling_curve
+    from bayes_lcs.report.sampling_plots import plot_stopping_line as plot_stopping_line
+    from bayes_lcs.scaling.convergence import convergence_curves as convergence_curves
+    from bayes_lcs.scaling.learning_curve import InterruptedWarning as InterruptedWarning
+    from bayes_lcs.scaling.learning_curve import learning_curve_sample as learning_curve_sample
+    from bayes_lcs.scaling.result import LearningCurveResult as LearningCurveResult
 
 _HOMES = {
     "ClusteredNaiveBayes": "bayes_lcs.models.clustered",
@@ -72,6 +82,8 @@ _HOMES = {
     "ExactPosterior": "bayes_lcs.inference.exact_posterior",
     "Gamma": "bayes_lcs.core.priors",
     "GroupedTable": "bayes_lcs.data.table",
+    "InterruptedWarning": "bayes_lcs.scaling.learning_curve",
+    "LearningCurveResult": "bayes_lcs.scaling.result",
     "LeaveOutWarning": "bayes_lcs.evaluation.leave_out",
     "LeftOut": "bayes_lcs.evaluation.leave_out",
     "LogEvidence": "bayes_lcs.evaluation.log_evidence",
@@ -81,6 +93,7 @@ _HOMES = {
     "NotExactError": "bayes_lcs.core.errors",
     "Posterior": "bayes_lcs.report.posterior",
     "Prototype": "bayes_lcs.models.prototype",
+    "RowSource": "bayes_lcs.data.row_source",
     "SamplingWarning": "bayes_lcs.inference.diagnostics",
     "Schema": "bayes_lcs.core.schema",
     "SharedNaiveBayesClassifier": "bayes_lcs.classification.shared_naive_bayes",
@@ -88,11 +101,13 @@ _HOMES = {
     "average_learning_curve": "bayes_lcs.evaluation.learning_curves",
     "compare": "bayes_lcs.evaluation.comparison",
     "conditional_evidence": "bayes_lcs.evaluation.evidence",
+    "convergence_curves": "bayes_lcs.scaling.convergence",
     "cross_validate": "bayes_lcs.evaluation.cross_validation",
     "evidence": "bayes_lcs.evaluation.evidence",
     "evidence_curve": "bayes_lcs.evaluation.evidence_curve",
     "exact": "bayes_lcs.inference.exact",
     "learning_curve": "bayes_lcs.evaluation.learning_curves",
+    "learning_curve_sample": "bayes_lcs.scaling.learning_curve",
     "leave_one_out": "bayes_lcs.evaluation.leave_out",
     "load": "bayes_lcs.report.posterior",
     "load_dataset": "bayes_lcs.data.datasets",
@@ -100,15 +115,20 @@ _HOMES = {
     "meeting_requests": "bayes_lcs.data.meetings",
     "plot_cluster_profiles": "bayes_lcs.report.profile_plots",
     "plot_coclustering": "bayes_lcs.report.plots",
+    "plot_convergence_curves": "bayes_lcs.report.sampling_plots",
     "plot_em_trace": "bayes_lcs.report.mixture_plots",
     "plot_evidence": "bayes_lcs.report.evidence_plots",
     "plot_evidence_curve": "bayes_lcs.report.evidence_plots",
+    "plot_iterations": "bayes_lcs.report.sampling_plots",
     "plot_learning_curves": "bayes_lcs.report.performance_plots",
     "plot_loss_curve": "bayes_lcs.report.performance_plots",
     "plot_mixture_profiles": "bayes_lcs.report.mixture_plots",
     "plot_num_clusters": "bayes_lcs.report.plots",
+    "plot_sampling_curve": "bayes_lcs.report.sampling_plots",
+    "plot_stopping_line": "bayes_lcs.report.sampling_plots",
     "read_grouped": "bayes_lcs.data.reader",
     "row_losses": "bayes_lcs.evaluation.losses",
+    "row_source": "bayes_lcs.data.row_source",
     "sample": "bayes_lcs.report.posterior",
 }
 
@@ -121,6 +141,8 @@ __all__ = [
     "ExactPosterior",
     "Gamma",
     "GroupedTable",
+    "InterruptedWarning",
+    "LearningCurveResult",
     "LeaveOutWarning",
     "LeftOut",
     "LogEvidence",
@@ -130,6 +152,7 @@ __all__ = [
     "NotExactError",
     "Posterior",
     "Prototype",
+    "RowSource",
     "SamplingWarning",
     "Schema",
     "SharedNaiveBayesClassifier",
@@ -138,11 +161,13 @@ __all__ = [
     "average_learning_curve",
     "compare",
     "conditional_evidence",
+    "convergence_curves",
     "cross_validate",
     "evidence",
     "evidence_curve",
     "exact",
     "learning_curve",
+    "learning_curve_sample",
     "leave_one_out",
     "load",
     "load_dataset",
@@ -150,15 +175,20 @@ __all__ = [
     "meeting_requests",
     "plot_cluster_profiles",
     "plot_coclustering",
+    "plot_convergence_curves",
     "plot_em_trace",
     "plot_evidence",
     "plot_evidence_curve",
+    "plot_iterations",
     "plot_learning_curves",
     "plot_loss_curve",
     "plot_mixture_profiles",
     "plot_num_clusters",
+    "plot_sampling_curve",
+    "plot_stopping_line",
     "read_grouped",
     "row_losses",
+    "row_source",
     "sample",
 ]
 

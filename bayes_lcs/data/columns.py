@@ -7,7 +7,7 @@ rules about names, missing cells and bins are written once, in `bayes_lcs.data.a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,11 +69,16 @@ class RawColumn:
 
 @dataclass(frozen=True)
 class RawTable:
-    """The column names of a source, and a function that reads some of the columns."""
+    """The column names of a source, and a function that reads some of the columns.
+
+    ``blocks`` reads the same columns of a file piece by piece, as Arrow tables in the order of the
+    rows, so that the whole is never in memory.
+    """
 
     names: tuple[str, ...]
     source: Source
     read: Callable[[Sequence[str]], dict[str, RawColumn]]
+    blocks: Callable[[Sequence[str]], Iterator[Any]] | None = None
 
 
 def is_missing(value: Any) -> bool:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from bayes_lcs.data.columns import RawColumn, RawTable, Source
 from bayes_lcs.data.csv_scan import (
@@ -50,7 +50,10 @@ def raw_from_csv(
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
         return _read(path, encoding, delimiter, names, wanted, source, has_header)
 
-    return RawTable(tuple(names), source, read)
+    def blocks(wanted: Sequence[str]) -> Iterator[Any]:
+        return _blocks(path, encoding, delimiter, names, wanted, has_header)
+
+    return RawTable(tuple(names), source, read, blocks)
 
 
 def _column_names(
@@ -98,25 +101,12 @@ def _read(
     import pyarrow as pa
     from pyarrow import csv
 
-    codec = text_encoding(encoding)
     text = pa.dictionary(pa.int32(), pa.string())
+    options = _options(encoding, delimiter, names, wanted, has_header, text)
     try:
         _check_quotes(path, encoding, delimiter)
         with open_bytes(path) as stream:
-            table = csv.read_csv(
-                stream,
-                read_options=csv.ReadOptions(
-                    column_names=None if has_header else names,
-                    encoding="utf8" if codec == "utf-8-sig" else codec,
-                    block_size=_CHUNK,
-                ),
-                parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-                convert_options=csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, text),
-                    include_columns=list(wanted),
-                    strings_can_be_null=False,
-                ),
-            )
+            table = csv.read_csv(stream, **options)
     except (pa.ArrowException, UnicodeError, EOFError, OSError) as error:
         _explain(path, encoding, delimiter, names, error)
     columns = {}
@@ -131,6 +121,55 @@ def _read(
                 )
         columns[name] = column
     return columns
+
+
+def _options(
+    encoding: str,
+    delimiter: str,
+    names: list[str],
+    wanted: Sequence[str],
+    has_header: bool,
+    text: Any,
+) -> dict[str, Any]:
+    """How pyarrow is to read: every cell as text, nothing guessed."""
+    from pyarrow import csv
+
+    codec = text_encoding(encoding)
+    return {
+        "read_options": csv.ReadOptions(
+            column_names=None if has_header else names,
+            encoding="utf8" if codec == "utf-8-sig" else codec,
+            block_size=_CHUNK,
+        ),
+        "parse_options": csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        "convert_options": csv.ConvertOptions(
+            column_types=dict.fromkeys(names, text),
+            include_columns=list(wanted),
+            strings_can_be_null=False,
+        ),
+    }
+
+
+def _blocks(
+    path: Path,
+    encoding: str,
+    delimiter: str,
+    names: list[str],
+    wanted: Sequence[str],
+    has_header: bool,
+) -> Iterator[Any]:
+    """The file in pieces of text cells, as Arrow tables."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    options = _options(encoding, delimiter, names, wanted, has_header, pa.string())
+    try:
+        _check_quotes(path, encoding, delimiter)
+        with open_bytes(path) as stream, csv.open_csv(stream, **options) as reader:
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+    except (pa.ArrowException, UnicodeError, EOFError, OSError) as error:
+        _explain(path, encoding, delimiter, names, error)
 
 
 def _check_quotes(path: Path, encoding: str, delimiter: str) -> None:

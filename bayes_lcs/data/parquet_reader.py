@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 from bayes_lcs.data.columns import RawColumn, RawTable, Source, raw_column
 
 __all__ = ["column_from_arrow", "raw_from_parquet"]
+
+_BLOCK_ROWS = 1 << 16
 
 
 def raw_from_parquet(path: Path) -> RawTable:
@@ -37,7 +39,17 @@ def raw_from_parquet(path: Path) -> RawTable:
             raise source.error(f"cannot be read, the file is damaged: {error}") from None
         return {name: column_from_arrow(name, table.column(name), source) for name in wanted}
 
-    return RawTable(names, source, read)
+    def blocks(wanted: Sequence[str]) -> Iterator[Any]:
+        for name in wanted:
+            _check_type(name, schema.field(name).type, source)
+        try:
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(_BLOCK_ROWS, columns=list(wanted)):
+                    yield pa.Table.from_batches([batch])
+        except (pa.ArrowException, OSError) as error:
+            raise source.error(f"cannot be read, the file is damaged: {error}") from None
+
+    return RawTable(names, source, read, blocks)
 
 
 def _check_type(name: str, kind: Any, source: Source) -> None:

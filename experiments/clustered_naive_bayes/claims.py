@@ -1,12 +1,13 @@
-"""What the thesis says, from ``expected.toml``, beside what we find."""
+"""What a paper says, from the ``expected.toml`` of its folder, beside what we find."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 import pandas as pd
 from rich.console import Console
@@ -14,11 +15,20 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from experiments.clustered_naive_bayes.outcome import Finding
-from experiments.clustered_naive_bayes.setting import Setting
 
 AGREES = {True: "yes", False: "NO", None: "cannot be compared"}
 TOO_SMALL = "A smoke run is too small to judge; run without --smoke."
 UNEXPLAINED = "No reason has been written for this data set."
+
+
+class Setting(Protocol):
+    """What a comparison asks of a setting: its name, and whether it is too small to judge."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def smoke(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -50,14 +60,25 @@ class Claim:
 
 @cache
 def claims() -> tuple[Claim, ...]:
-    """All claims, in the order of ``expected.toml``."""
-    text = Path(__file__).with_name("expected.toml").read_text(encoding="utf-8")
-    return tuple(Claim(name, **entry) for name, entry in tomllib.loads(text).items())
+    """All claims of the thesis, in the order of ``expected.toml``."""
+    return read_claims(Path(__file__).with_name("expected.toml"))
 
 
-def compare(experiment: str, findings: Mapping[str, Finding], setting: Setting) -> pd.DataFrame:
+def read_claims(path: Path) -> tuple[Claim, ...]:
+    """The claims that a file lists, in its order."""
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))
+    return tuple(Claim(name, **entry) for name, entry in entries.items())
+
+
+def compare(
+    experiment: str,
+    findings: Mapping[str, Finding],
+    setting: Setting,
+    known: Sequence[Claim] | None = None,
+) -> pd.DataFrame:
     """Published and ours side by side, with the reason where they do not agree."""
-    asked = [claim for claim in claims() if claim.experiment == experiment]
+    known = claims() if known is None else known
+    asked = [claim for claim in known if claim.experiment == experiment]
     if {claim.name for claim in asked} != set(findings):
         raise ValueError(
             f"{experiment} answers {sorted(findings)}, and expected.toml asks it "
@@ -80,8 +101,10 @@ def _reason(claim: Claim, found: Finding, setting: Setting) -> str:
     return claim.reasons.get(setting.name, claim.reasons.get("other", UNEXPLAINED))
 
 
-def show_comparison(comparison: pd.DataFrame, console: Console) -> None:
-    table = RichTable(title="The thesis and we", title_justify="left", show_lines=True, expand=True)
+def show_comparison(
+    comparison: pd.DataFrame, console: Console, title: str = "The thesis and we"
+) -> None:
+    table = RichTable(title=title, title_justify="left", show_lines=True, expand=True)
     shares = {"says": 4, "reference": 2, "published": 2, "ours": 3, "agrees?": 2, "reason": 5}
     for column, share in shares.items():
         table.add_column(column, ratio=share)

@@ -1,0 +1,192 @@
+"""Rows of CSV and Parquet files in a random order, read in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.data.columns import RawTable, Source
+from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.reader import raw_from_file
+from bayes_lcs.data.row_order import FirstRows, KeyStream
+from bayes_lcs.data.row_source import Reading, Rows, RowSource
+from bayes_lcs.data.selection import as_list, missing_tokens, require_column
+from bayes_lcs.data.vocabulary import Vocabulary, block_numbers
+
+__all__ = ["FileSource"]
+
+_SUFFIXES = (".csv", ".tsv", ".txt", ".data", ".parquet", ".pq")
+
+
+class FileSource(RowSource):
+    """Files as one table; `bayes_lcs.data.row_source.row_source` explains the parameters."""
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        ignore: Iterable[str] = (),
+        kind: Literal["categories", "numbers"] = "categories",
+        missing_values: Iterable[str] | Mapping[str, Iterable[str]] = ("",),
+        encoding: str = "utf-8",
+        delimiter: str | None = None,
+        header: bool | Sequence[str] = True,
+        memory: int = 1 << 28,
+        seed: int = 0,
+    ) -> None:
+        if kind not in ("categories", "numbers"):
+            raise ValueError(f"kind must be 'categories' or 'numbers', got {kind!r}")
+        self.reading = Reading()
+        expected = (*([] if target is None else [target]), *as_list(features or ()))
+        self._tables = [
+            raw_from_file(
+                file, encoding=encoding, delimiter=delimiter, header=header, expected=expected
+            )
+            for file in _files(Path(path).expanduser())
+        ]
+        first = self._tables[0]
+        for table in self._tables[1:]:
+            if table.names != first.names:
+                raise table.source.error(
+                    f"has other columns than {first.source.file}; all files of a folder must "
+                    "have the same columns in the same order"
+                )
+        self._target, self._kind = target, kind
+        self._features = _choose(first, target, features, ignore)
+        self._columns = [*self._features, *([] if target is None else [target])]
+        self._missing = missing_tokens(missing_values, self._columns, first)
+        self._seed = seed
+        # Categories are int32 codes, numbers float64; a target is always coded.
+        width = 4 if kind == "categories" else 8
+        self._pool_size = max(memory // (width * max(len(self._columns), 1)), 1)
+        self._pool: NDArray[Any] | None = None
+        self._vocabulary: dict[str, Vocabulary] = {}
+        self._num_rows = 0
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows in all files; the first time, this takes a pass over them."""
+        if self._pool is None:
+            self._read(self._pool_size)
+        return self._num_rows
+
+    def needs_pass(self, stop: int) -> bool:
+        """Whether the first ``stop`` rows are not in memory."""
+        return self._pool is None or len(self._pool) < min(stop, self._num_rows)
+
+    @property
+    def categories(self) -> dict[str, tuple[str, ...]]:
+        """The categories of every column that holds names, in the order of their codes."""
+        _ = self.num_rows
+        return {name: entry.order() for name, entry in self._vocabulary.items()}
+
+    def take(self, start: int, stop: int) -> Rows:
+        """The rows at the places ``start`` to ``stop`` of the random order."""
+        self._check_places(start, stop)
+        if self.needs_pass(stop):
+            self._read(stop)
+        assert self._pool is not None
+        return self._as_rows(self._pool[start:stop])
+
+    def _read(self, size: int) -> None:
+        """One pass over all files, keeping the first rows of the random order."""
+        keys, first = KeyStream(self._seed), FirstRows(size)
+        if not self._vocabulary:
+            names = self._kind == "categories"
+            coded = self._columns if names else self._columns[len(self._features) :]
+            self._vocabulary = {name: Vocabulary(name, self._missing[name]) for name in coded}
+        self._pool = None  # the old one need not lie beside the new one
+        total = 0
+        for source, start, block in self._blocks():
+            own = keys.draw(block.num_rows)
+            rows = self._coded(block, source, start)
+            first.offer(own, rows)
+            total += block.num_rows
+        if not total:
+            raise self._tables[0].source.error("there are no rows")
+        if self._num_rows and total != self._num_rows:
+            raise self._tables[0].source.error(
+                f"had {self._num_rows} rows in the first pass and {total} now; do not change "
+                "files while they are sampled"
+            )
+        self.reading.passes += 1
+        self.reading.rows += total
+        self._num_rows = total
+        self._pool = first.rows()
+
+    def _blocks(self) -> Iterator[tuple[Source, int, Any]]:
+        """Pieces of the files, each with where it comes from and its first row in its file."""
+        for table in self._tables:
+            assert table.blocks is not None
+            start = 0
+            for block in table.blocks(self._columns):
+                yield table.source, start, block
+                start += block.num_rows
+
+    def _coded(self, block: Any, source: Source, start: int) -> NDArray[Any]:
+        """A piece as one array: codes of names, or numbers."""
+        dtype = np.int32 if self._kind == "categories" else np.float64
+        rows = np.empty((block.num_rows, len(self._columns)), dtype)
+        for place, name in enumerate(self._columns):
+            cells = block.column(name)
+            if name in self._vocabulary:
+                rows[:, place] = self._vocabulary[name].code(cells, source, start)
+            else:
+                rows[:, place] = block_numbers(name, cells, self._missing[name], source, start)
+        return rows
+
+    def _as_rows(self, rows: NDArray[Any]) -> Rows:
+        y = None
+        if self._target is not None:
+            entry = self._vocabulary[self._target]
+            codes = entry.recode()[rows[:, -1].astype(np.int64)]
+            y = np.array([*entry.order(), None], dtype=object)[codes]
+            if (codes >= 0).all():
+                y = y.astype(str)
+            rows = rows[:, :-1]
+        if self._kind == "numbers":
+            return Rows(np.ascontiguousarray(rows), y)
+        import pandas as pd
+
+        columns = {}
+        for place, name in enumerate(self._features):
+            entry = self._vocabulary[name]
+            codes = entry.recode()[rows[:, place]]
+            columns[name] = pd.Categorical.from_codes(codes, pd.Index(list(entry.order())))
+        return Rows(pd.DataFrame(columns), y)
+
+
+def _files(path: Path) -> list[Path]:
+    """The file, or the tables of a folder in the order of their names."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(
+        file
+        for file in path.iterdir()
+        if file.is_file()
+        and not file.name.startswith((".", "_"))
+        and file.name.removesuffix(".gz").lower().endswith(_SUFFIXES)
+    )
+    if not found:
+        raise DataError("the folder holds no CSV or Parquet file", file=str(path))
+    return found
+
+
+def _choose(
+    table: RawTable, target: str | None, features: Sequence[str] | None, ignore: Iterable[str]
+) -> list[str]:
+    ignored = as_list(ignore)
+    for name in (*as_list(features or ()), *ignored, *([] if target is None else [target])):
+        require_column(table, name)
+    wanted = as_list(features) if features is not None else list(table.names)
+    chosen = [name for name in wanted if name != target and name not in ignored]
+    if not chosen:
+        raise table.source.error("no column is left to be a feature")
+    return chosen

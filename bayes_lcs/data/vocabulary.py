@@ -1,0 +1,112 @@
+"""The categories of a column that is read in pieces, and numbers read the same way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.data.columns import Source, natural_order, parse_number
+from bayes_lcs.data.parquet_reader import column_from_arrow
+
+__all__ = ["MOST_CATEGORIES", "Vocabulary", "block_numbers"]
+
+MOST_CATEGORIES = 10_000
+"""A column with more different values than this is not taken for a category."""
+
+
+class Vocabulary:
+    """Codes for names in the order in which they are met; their final order comes at the end.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> sizes = Vocabulary("size", frozenset({"?"}))
+    >>> first = sizes.code(pa.chunked_array([["10", "?"]]), Source(), 0)
+    >>> second = sizes.code(pa.chunked_array([["2", "10"]]), Source(), 2)
+    >>> sizes.order(), sizes.recode()[first].tolist(), sizes.recode()[second].tolist()
+    (('2', '10'), [1, -1], [0, 1])
+    """
+
+    def __init__(self, name: str, missing: frozenset[str]) -> None:
+        self.name = name
+        self._missing = missing
+        self._known: dict[str, int] = {}
+        self._fixed = False
+        self._order: tuple[str, ...] | None = None
+
+    def code(self, cells: Any, source: Source, start: int) -> NDArray[np.int32]:
+        """Codes of the cells of a piece whose first row is row ``start`` of its file."""
+        column = column_from_arrow(self.name, cells, source)
+        self._fixed = self._fixed or column.fixed
+        table = np.full(len(column.names) + 1, -1, np.int32)  # the last entry serves code -1
+        for code, name in enumerate(column.names):
+            if name in self._missing:
+                continue
+            if name not in self._known:
+                self._check(name, column.first_row(code), source, start)
+                self._known[name] = len(self._known)
+                self._order = None
+            table[code] = self._known[name]
+        return table[column.codes]
+
+    def _check(self, name: str, row: int | None, source: Source, start: int) -> None:
+        place = None if row is None else start + row
+        if "\x00" in name:
+            raise source.error(
+                "the cell holds a NUL byte; the file is damaged or not a text file",
+                row=place,
+                column=self.name,
+            )
+        if len(self._known) == MOST_CATEGORIES:
+            raise source.error(
+                f"has more than {MOST_CATEGORIES} different values and is not taken for a "
+                f"category; leave it out with ignore=[{self.name!r}], bin it first, or read "
+                "numbers with kind='numbers'",
+                row=place,
+                column=self.name,
+            )
+
+    def order(self) -> tuple[str, ...]:
+        """All names in their final order: that of a Parquet dictionary, else the natural one."""
+        if self._order is None:
+            self._order = tuple(self._known) if self._fixed else tuple(natural_order(self._known))
+        return self._order
+
+    def recode(self) -> NDArray[np.int32]:
+        """From the codes given so far to places in the final order; the last entry is for -1."""
+        places = {name: place for place, name in enumerate(self.order())}
+        return np.array([*(places[name] for name in self._known), -1], np.int32)
+
+
+def block_numbers(
+    name: str, cells: Any, missing: frozenset[str], source: Source, start: int
+) -> NDArray[np.float64]:
+    """The cells of a piece as numbers, NaN where missing."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    if (
+        types.is_floating(cells.type)
+        or types.is_integer(cells.type)
+        or types.is_boolean(cells.type)
+    ):
+        numbers = cells.cast(pa.float64(), safe=False).to_numpy()
+        return np.asarray(numbers, np.float64)
+    column = column_from_arrow(name, cells, source)
+    table = np.full(len(column.names) + 1, np.nan)
+    for code, text in enumerate(column.names):
+        if text in missing:
+            continue
+        number = parse_number(text)
+        if number is None:
+            row = column.first_row(code)
+            raise source.error(
+                f"{text!r} is not a number; correct the cell, list it in missing_values=, or read "
+                "names with kind='categories'",
+                row=None if row is None else start + row,
+                column=name,
+            )
+        table[code] = number
+    return table[column.codes]

@@ -1,0 +1,1 @@
+"""How much data, and where it is processed."""

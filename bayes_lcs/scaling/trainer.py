@@ -1,0 +1,211 @@
+"""Trains an estimator on nested samples of a source and measures what that takes.
+
+The first places of the random order are the hold-out; training takes those after it, so that no
+model ever sees a row on which it is scored.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bayes_lcs.data.row_source import Rows, RowSource
+from bayes_lcs.scaling.abbreviation import Abbreviation
+from bayes_lcs.scaling.stages import Fit, Mode
+
+__all__ = ["EstimatorTrainer"]
+
+
+class EstimatorTrainer:
+    """A live estimator; satisfies `bayes_lcs.scaling.stages.Trainer`.
+
+    Parameters
+    ----------
+    estimator
+        Cloned for every run, so that the user's own is left as it is.
+    source
+        Where the rows come from.
+    holdout_size
+        Rows kept for scoring.
+    abbreviation
+        How the stages are cut short; None trains them to the end.
+    scoring
+        ``scoring(model, X, y)``; by default the estimator's own ``score``.
+    clock
+        Tells the time in seconds.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        source: RowSource,
+        *,
+        holdout_size: int,
+        abbreviation: Abbreviation | None = None,
+        scoring: Callable[..., float] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.clock = clock
+        self.abbreviated = abbreviation is not None
+        self._estimator, self._source, self._scoring = estimator, source, scoring
+        self._abbreviation = abbreviation
+        self._short = None if abbreviation is None else abbreviation.parameters(estimator)
+        start = clock()
+        if not 0 < holdout_size < source.num_rows:
+            raise ValueError(
+                f"a hold-out of {holdout_size} rows leaves nothing of {source.num_rows} rows to "
+                "train on; choose a smaller holdout_size"
+            )
+        self._holdout_size = holdout_size
+        self._holdout = source.take(0, holdout_size)
+        self.setup_seconds = clock() - start
+        self._pass_seconds = self.setup_seconds
+        self._cached: tuple[int, Rows] | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that there are to train on."""
+        return self._source.num_rows - self._holdout_size
+
+    def read_seconds(self, size: int) -> float:
+        """Expected time of reading: that of the last pass, if another is needed."""
+        needed = self._source.needs_pass(self._holdout_size + size)
+        return self._pass_seconds if needed else 0.0
+
+    def fit(
+        self, size: int, mode: Mode, *, start: Fit | None = None, components: int | None = None
+    ) -> Fit:
+        """Train on the first ``size`` rows after the hold-out, and score."""
+        began = self.clock()
+        rows = self._rows(size)
+        read = self.clock()
+        model = self._train(rows, mode, start, components)
+        trained = self.clock()
+        score = self.score(model)
+        scored = self.clock()
+        return Fit(
+            size,
+            mode,
+            score,
+            _iterations(model),
+            fit_seconds=trained - read,
+            score_seconds=scored - trained,
+            read_seconds=read - began,
+            components=components,
+            model=model,
+        )
+
+    def fit_baseline(self, baseline: Any, size: int) -> Fit:
+        """Train another estimator on the first rows, to be the zero of the scale of benefit."""
+        from sklearn.base import clone
+
+        began = self.clock()
+        rows = self._rows(min(size, self.num_rows))
+        read = self.clock()
+        model = _fit(clone(baseline), rows)
+        trained = self.clock()
+        score = self.score(model)
+        scored = self.clock()
+        return Fit(
+            len(rows.y) if rows.y is not None else int(rows.X.shape[0]),
+            "full",
+            score,
+            _iterations(model),
+            trained - read,
+            scored - trained,
+            read - began,
+            model=model,
+        )
+
+    def warm_up(self, size: int) -> float:
+        """One short run that is thrown away; its seconds. Compilers make first runs slow."""
+        began = self.clock()
+        if "max_iter" in self._estimator.get_params(deep=False):
+            from sklearn.base import clone
+
+            rows = self._rows(min(size, self.num_rows))
+            with _unconverged_is_fine():
+                _fit(clone(self._estimator).set_params(max_iter=1), rows)
+        return self.clock() - began
+
+    def score(self, model: Any) -> float:
+        """The model's score on the hold-out."""
+        X, y = self._holdout
+        if self._scoring is not None:
+            score = float(self._scoring(model, X, y))
+        else:
+            score = float(model.score(X) if y is None else model.score(X, y))
+        if not math.isfinite(score):
+            raise ValueError(
+                f"the score on the hold-out is {score}; a value that training never met may have "
+                "probability 0: smooth the model, or pass scoring="
+            )
+        return score
+
+    def _rows(self, size: int) -> Rows:
+        """The sample, kept until another size is asked for."""
+        if self._cached is None or self._cached[0] != size:
+            self._cached = None  # not two samples in memory at once
+            stop = self._holdout_size + size
+            passes, began = self._source.needs_pass(stop), self.clock()
+            rows = self._source.take(self._holdout_size, stop)
+            if passes:
+                self._pass_seconds = self.clock() - began
+            self._cached = (size, rows)
+        return self._cached[1]
+
+    def _train(self, rows: Rows, mode: Mode, start: Fit | None, components: int | None) -> Any:
+        from sklearn.base import clone
+
+        own = {} if components is None else {"n_components": components}
+        if mode == "final" and start is not None and _can_go_on(start.model):
+            model = copy.deepcopy(start.model)
+            known = self._estimator.get_params(deep=False)
+            full = {key: known[key] for key in self._short or {}}
+            return _fit(model.set_params(**full, warm_start=True), rows)
+        model = clone(self._estimator).set_params(**own)
+        if mode != "abbreviated":
+            return _fit(model, rows)
+        if self._short is not None:
+            with _unconverged_is_fine():
+                return _fit(model.set_params(**self._short), rows)
+        assert self._abbreviation is not None
+        for step in range(int(self._abbreviation.value)):
+            if rows.y is None:
+                model.partial_fit(rows.X)
+            elif step == 0 and hasattr(model, "predict_proba"):
+                model.partial_fit(rows.X, rows.y, classes=np.unique(rows.y))
+            else:
+                model.partial_fit(rows.X, rows.y)
+        return model
+
+
+def _fit(model: Any, rows: Rows) -> Any:
+    return model.fit(rows.X) if rows.y is None else model.fit(rows.X, rows.y)
+
+
+def _can_go_on(model: Any) -> bool:
+    """Whether fitting again can begin with the parameters found."""
+    return "warm_start" in model.get_params(deep=False)
+
+
+def _iterations(model: Any) -> float:
+    """Iterations of the run, by the estimator's own count."""
+    count = getattr(model, "n_iter_", None)
+    return 1.0 if count is None else float(max(np.max(count), 1))
+
+
+class _unconverged_is_fine(warnings.catch_warnings):
+    """Runs that are cut short on purpose do not warn that they have not converged."""
+
+    def __enter__(self) -> None:
+        from sklearn.exceptions import ConvergenceWarning
+
+        super().__enter__()
+        warnings.simplefilter("ignore", ConvergenceWarning)

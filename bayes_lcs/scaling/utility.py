@@ -1,0 +1,65 @@
+"""Benefit, cost and utility (Meek, Thiesson and Heckerman 2002, equations 1 to 3).
+
+``benefit(m) = (l(m) - l(base)) / (l(m_D) - l(base))`` with ``l`` the score on the hold-out, ``m_D``
+the model of all rows and ``base`` a simple one; ``cost = α · run time``; ``utility = benefit -
+cost``. Beyond the paper both may be passed through a function: of relative benefit, or of seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Preferences", "relative_benefit"]
+
+
+def relative_benefit(score: float, base: float, full: float) -> float:
+    """Equation 1: the share of the way from the baseline to the model of all rows.
+
+    Examples
+    --------
+    >>> relative_benefit(-12.0, base=-20.0, full=-10.0)
+    0.8
+    """
+    if full == base:
+        raise ValueError("the model of all rows scores as the baseline does: benefit has no scale")
+    return (score - base) / (full - base)
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """What the decision maker prefers.
+
+    Attributes
+    ----------
+    alpha
+        Benefit per hour of waiting.
+    benefit
+        The worth of a relative benefit; by default the relative benefit itself.
+    cost
+        The cost of so many seconds, in place of ``alpha``; it should not fall.
+
+    Examples
+    --------
+    >>> Preferences(alpha=0.2).utility(0.98, seconds=360)
+    0.96
+    >>> deadline = Preferences(cost=lambda seconds: 0.0 if seconds < 60 else 1.0)
+    >>> deadline.utility(0.98, seconds=59), deadline.utility(0.98, seconds=61) < 0
+    (0.98, True)
+    """
+
+    alpha: float = 0.2
+    benefit: Callable[[float], float] | None = None
+    cost: Callable[[float], float] | None = None
+
+    def worth(self, relative: float) -> float:
+        """What a relative benefit is worth."""
+        return relative if self.benefit is None else float(self.benefit(relative))
+
+    def price(self, seconds: float) -> float:
+        """What so many seconds cost (equation 2)."""
+        return self.alpha * seconds / 3600.0 if self.cost is None else float(self.cost(seconds))
+
+    def utility(self, relative: float, seconds: float) -> float:
+        """Worth less price (equation 3)."""
+        return self.worth(relative) - self.price(seconds)

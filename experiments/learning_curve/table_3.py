@@ -1,0 +1,20 @@
+"""Table 3: size, benefit, time, utility, speedup and overhead of all methods, USCensus1990."""
+
+from __future__ import annotations
+
+from experiments.clustered_naive_bayes.outcome import Outcome
+from experiments.learning_curve.setting import Setting
+from experiments.learning_curve.tables import table_outcome
+
+CLAIMS = (
+    "standard_beats_full",
+    "abbreviated_beats_standard",
+    "fixed_1_is_best",
+    "fixed_1_overhead",
+    "sizes_grow_as_alpha_falls",
+    "speedup",
+)
+
+
+def run(setting: Setting) -> Outcome:
+    return table_outcome(setting, "USCensus1990", CLAIMS)

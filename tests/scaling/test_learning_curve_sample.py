@@ -1,0 +1,322 @@
+"""The public function, with estimators that record what they see and with scikit-learn's own."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.mixture import GaussianMixture
+from sklearn.naive_bayes import GaussianNB
+
+import bayes_lcs as bl
+from bayes_lcs.data.row_order import random_order
+from bayes_lcs.scaling.abbreviation import NAMES, abbreviation
+from tests.scaling.made import Counting, StepClock
+
+ROWS = np.arange(20_000, dtype=float).reshape(-1, 1)
+SHAPE = {"initial_size": 1000, "holdout_size": 500, "baseline_size": 300, "random_state": 3}
+
+
+def counting(**options):
+    clock, log = StepClock(), []
+    return Counting(clock=clock, log=log), {**SHAPE, "clock": clock, "progress": False, **options}
+
+
+@pytest.mark.parametrize("method", ["myopic", "fitted", "full", "oracle"])
+@pytest.mark.parametrize("abbreviated", [None, "fixed-1", "fixed-3", "thresh-0.1"])
+@pytest.mark.parametrize("source", ["array", "csv"])
+def test_nothing_is_trained_on_the_hold_out(method, abbreviated, source, tmp_path):
+    estimator, options = counting(method=method, abbreviated=abbreviated, alpha=2.0)
+    data = ROWS
+    if source == "csv":
+        pd.DataFrame(ROWS, columns=["row"]).to_csv(tmp_path / "a.csv", index=False)
+        data = bl.row_source(tmp_path / "a.csv", kind="numbers", seed=3, memory=8 * 2000)
+    bl.learning_curve_sample(estimator, data, **options)
+    hold_out = set(random_order(20_000, 3)[:500].astype(float))
+    fits = [entry[4] for entry in estimator.log if entry[0] == "fit"]
+    scores = [entry[4] for entry in estimator.log if entry[0] == "score"]
+    assert len(fits) >= 3 - (method == "full")
+    assert all(not set(rows) & hold_out for rows in fits)
+    assert all(set(rows) == hold_out for rows in scores)
+    order = random_order(20_000, 3)[500:].astype(float)
+    for rows in fits:
+        np.testing.assert_array_equal(rows, order[: len(rows)])
+
+
+def by_hand(alpha):
+    """Standard LCS: the clock moves 1e-4 · I · n a fit and 0.25 a score; iterations are 10."""
+    sizes = [1000, 2000, 4000, 8000, 16_000, 19_500]
+    score = [-1 - n**-0.5 - 0.5**10 for n in sizes]
+    for i in range(1, 5):
+        gain = (score[i] - score[i - 1]) / (score[i] + 3.0)
+        if gain <= alpha * (1e-3 * sizes[i + 1] + 0.25) / 3600:
+            return sizes[i], score[i], sizes[: i + 1]
+    return sizes[-1], score[-1], sizes
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 3.0, 10.0, 50.0])
+def test_size_score_time_and_utility_by_hand(alpha):
+    estimator, options = counting(alpha=alpha)
+    result = bl.learning_curve_sample(estimator, ROWS, **options)
+    size, score, visited = by_hand(alpha)
+    assert result.sample_size == size
+    assert result.score == pytest.approx(score)
+    # The baseline (10 iterations) and the warm-up (one, without a score) count as time too.
+    before = 300 * 1e-3 + 0.25 + 1000 * 1e-4
+    seconds = before + sum(1e-3 * n + 0.25 for n in visited)
+    assert result.runtime_seconds == pytest.approx(seconds)
+    assert result.curve["size"].tolist() == visited
+    full_result = bl.learning_curve_sample(estimator, ROWS, **{**options, "method": "full"})
+    full = -1 - 19_500**-0.5 - 0.5**10
+    assert full_result.score == pytest.approx(full)
+    assert full_result.benefit == 1.0
+    known = result.compared_with(full_result)
+    benefit = (score + 3.0) / (full + 3.0)
+    assert not known.is_estimate
+    assert known.benefit == pytest.approx(benefit)
+    assert known.utility == pytest.approx(benefit - alpha * seconds / 3600)
+    assert known.speedup == pytest.approx((before + 19.5 + 0.25) / seconds)
+    assert known.overhead == pytest.approx(seconds / (1e-3 * size + 0.25))
+    assert result.is_estimate == (size != 19_500)
+    assert result.benefit == pytest.approx(benefit, abs=0.01)
+    low, high = result.benefit_interval
+    assert low <= result.benefit <= high
+
+
+def test_the_last_training_goes_on_from_the_abbreviated_one():
+    estimator, options = counting(abbreviated="fixed-3", alpha=5.0)
+    result = bl.learning_curve_sample(estimator, ROWS, **options)
+    fits = [entry[1:4] for entry in estimator.log if entry[0] == "fit"]
+    warm_up, first, short, last = fits[1], fits[2], fits[3:-1], fits[-1]
+    assert warm_up == (1, 1e-3, 0)
+    assert first == (10, 1e-3, 0)
+    assert set(short) == {(3, 1e-3, 0)}
+    assert last == (10, 1e-3, 3)  # begins where three steps have led
+    assert result.model.steps_ == 13
+    assert result.curve["score"].iloc[0] == pytest.approx(-1 - 1000**-0.5 - 0.5**10)
+    assert result.curve["measured_score"].iloc[0] == pytest.approx(-1 - 1000**-0.5 - 0.5**3)
+    assert estimator.get_params()["max_iter"] == 10
+
+
+def test_thresholds_change_tol_only():
+    estimator, options = counting(abbreviated="thresh-0.01", alpha=5.0)
+    bl.learning_curve_sample(estimator, ROWS, **options)
+    assert {entry[2] for entry in estimator.log if entry[0] == "fit"} == {1e-3, 1e-2}
+
+
+def test_the_oracle_and_the_estimates():
+    estimator, options = counting(alpha=3.0)
+    myopic = bl.learning_curve_sample(estimator, ROWS, **options)
+    oracle = bl.learning_curve_sample(estimator, ROWS, **{**options, "method": "oracle"})
+    assert oracle.sample_size <= myopic.sample_size
+    assert oracle.curve["rule"].eq("oracle").all()
+
+
+def test_a_fitted_rule_skips_stages():
+    estimator, options = counting(alpha=0.001, method="fitted")
+    result = bl.learning_curve_sample(estimator, ROWS, **options)
+    assert result.sample_size == 19_500
+    assert len(result.stages) < 6
+
+
+def test_a_stop_after_the_first_stage_has_a_wide_interval():
+    estimator, options = counting(alpha=1e4, method="fitted")
+    result = bl.learning_curve_sample(estimator, ROWS, **options)
+    assert result.sample_size == 1000
+    assert len(result.stages) == 1
+    low, high = result.benefit_interval
+    assert low < result.benefit < high
+    short = bl.learning_curve_sample(estimator, ROWS, **{**options, "abbreviated": "fixed-1"})
+    assert short.sample_size == 1000
+    assert short.model.steps_ == 10  # the full run on the first sample is not made again
+
+
+def test_components_are_chosen():
+    rng = np.random.default_rng(0)
+    centres = 6 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    X = rng.normal(size=(6000, 2)) + centres[rng.integers(4, size=6000)]
+    result = bl.learning_curve_sample(
+        GaussianMixture(random_state=0, n_init=3),
+        X,
+        components=[2, 3, 4, 5],
+        alpha=1e-6,
+        initial_size=1000,
+        holdout_size=1000,
+        progress=False,
+    )
+    assert result.components in (4, 5)
+    assert result.model.n_components == result.components
+    with pytest.raises(ValueError, match="full training"):
+        bl.learning_curve_sample(GaussianMixture(), X, components=[1, 2], abbreviated="fixed-1")
+
+
+def blobs(num_rows=6000):
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(num_rows, 3)) + 5 * rng.integers(3, size=(num_rows, 1))
+
+
+@pytest.mark.parametrize("abbreviated", [None, "fixed-1", "thresh-0.1"])
+@pytest.mark.parametrize("method", ["myopic", "fitted"])
+def test_gaussian_mixtures(abbreviated, method):
+    result = bl.learning_curve_sample(
+        GaussianMixture(3, random_state=0),
+        blobs(),
+        alpha="1% per 0.1 s",
+        initial_size=400,
+        holdout_size=1000,
+        abbreviated=abbreviated,
+        method=method,
+        progress=False,
+    )
+    assert result.model.converged_
+    assert result.sample_size <= 5000
+    assert 0.5 < result.benefit < 1.5
+    assert result.speedup > 0
+
+
+def test_classifiers():
+    X, y = make_classification(4000, random_state=0)
+    options = {"initial_size": 200, "holdout_size": 1000, "alpha": 100.0, "progress": False}
+    result = bl.learning_curve_sample(LogisticRegression(), X, y, **options)
+    shares = max(np.mean(y[random_order(4000, 0)[:1000]] == label) for label in (0, 1))
+    assert result.baseline_score == pytest.approx(shares, abs=0.05)
+    assert result.score > result.baseline_score
+    frame = pd.DataFrame(X).add_prefix("x").assign(kind=y)
+    source = bl.row_source(frame, target="kind")
+    same = bl.learning_curve_sample(LogisticRegression(), source, **options)
+    assert same.curve["score"].iloc[0] == result.curve["score"].iloc[0]
+    short = bl.learning_curve_sample(
+        GaussianNB(), X, y, abbreviated="fixed-1", warm_up=False, **options
+    )
+    assert short.model.predict(X[:1]).size == 1
+    steps = bl.learning_curve_sample(
+        SGDClassifier(random_state=0), X, y, abbreviated="fixed-3", **options
+    )
+    assert steps.model.n_iter_ > 3
+
+
+def test_other_estimators_and_scores():
+    result = bl.learning_curve_sample(
+        MiniBatchKMeans(3, random_state=0, n_init=1),
+        blobs(),
+        initial_size=400,
+        holdout_size=1000,
+        scoring=lambda model, X, y: model.score(X) / len(X),
+        progress=False,
+    )
+    assert result.score > result.baseline_score
+
+
+def test_saving(tmp_path):
+    estimator, options = counting(alpha=3.0)
+    result = bl.learning_curve_sample(estimator, ROWS, **options)
+    kept = json.loads(result.save(tmp_path / "a.json").read_text())
+    assert kept["result"]["sample_size"] == result.sample_size
+    assert kept["result"]["utility"] == pytest.approx(result.utility)
+    assert [row["size"] for row in kept["curve"]] == result.curve["size"].tolist()
+    curve = pd.read_csv(result.save(tmp_path / "a.csv"))
+    assert curve["reason"].tolist() == result.curve["reason"].tolist()
+    with pytest.raises(ValueError, match=r"\.json or \.csv"):
+        result.save(tmp_path / "a.txt")
+    text = result.explain()
+    assert "3 benefit per hour (one per cent is worth a wait of 12.0 s)" in text
+    assert "benefit 1 is" in text
+    assert "stops" in text
+
+
+def test_ctrl_c_warns_and_keeps():
+    class Impatient(Counting):
+        def fit(self, X, y=None):
+            if len(X) >= 4000:
+                raise KeyboardInterrupt
+            return super().fit(X, y)
+
+        def __sklearn_clone__(self):
+            return Impatient(**self.get_params(deep=False))
+
+    clock = StepClock()
+    estimator = Impatient(clock=clock, log=[])
+    with pytest.warns(bl.InterruptedWarning, match="after 2 stages"):
+        result = bl.learning_curve_sample(
+            estimator, ROWS, **SHAPE, alpha=0.001, clock=clock, progress=False
+        )
+    assert result.interrupted
+    assert result.curve["size"].tolist() == [1000, 2000]
+    assert result.sample_size == 2000
+    assert "interrupted" in repr(result)
+
+
+def test_progress_says_why(capsys, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "bayes_lcs.scaling.learning_curve._report",
+        lambda tick, stage, steps: seen.append(stage.decision.reason),
+    )
+    estimator, options = counting(alpha=3.0)
+    bl.learning_curve_sample(estimator, ROWS, **{**options, "progress": True})
+    assert seen[0].startswith("goes on: one stage")
+    assert all("benefit" in reason and "cost" in reason for reason in seen[1:])
+    assert seen[-1].startswith("stops")
+
+
+def test_pictures():
+    mpl.use("Agg")
+    estimator, options = counting(alpha=3.0, method="fitted")
+    result = bl.learning_curve_sample(estimator, ROWS, **options)
+    for x_scale in ("log", "linear"):
+        axes = bl.plot_sampling_curve(result, x_scale=x_scale)
+        assert axes.get_xscale() == x_scale
+        assert axes.lines[0].get_xdata().tolist() == result.curve["size"].tolist()
+    axes = bl.plot_stopping_line(result)
+    (line,) = [line for line in axes.lines if line.get_label() == "slope α"]
+    x, y = line.get_data()
+    assert (y[-1] - y[0]) / (x[-1] - x[0]) == pytest.approx(3.0 / 3600)
+    estimator, options = counting()
+    shape = {k: options[k] for k in ("initial_size", "holdout_size", "clock", "progress")}
+    frame = bl.convergence_curves(estimator, ROWS, thresholds=[0.1, 0.001], **shape)
+    assert len(frame) == 12
+    assert len(bl.plot_convergence_curves(frame).lines) == 2
+    assert len(bl.plot_iterations(frame).lines) == 2
+    mpl.pyplot.close("all")
+
+
+def test_names_of_abbreviations():
+    assert [abbreviation(name).kind for name in NAMES] == ["fixed"] * 4 + ["thresh"] * 4
+    assert [abbreviation(name).value for name in NAMES] == [1, 3, 5, 10, 0.1, 0.01, 0.001, 0.0001]
+    assert abbreviation("none") is None
+    for wrong in ("fixed-0", "fixed", "thresh-", "thresh-x", "1", "thresh-0.0"):
+        with pytest.raises(ValueError, match="abbreviated="):
+            abbreviation(wrong)
+
+
+def test_what_cannot_be_done_is_refused():
+    estimator, options = counting()
+    with pytest.raises(ValueError, match="method must be"):
+        bl.learning_curve_sample(estimator, ROWS, **{**options, "method": "guess"})
+    with pytest.raises(ValueError, match="leaves nothing of 20000 rows"):
+        bl.learning_curve_sample(estimator, ROWS, **{**options, "holdout_size": 20_000})
+    with pytest.raises(ValueError, match="GaussianNB has no tol"):
+        bl.learning_curve_sample(GaussianNB(), ROWS, abbreviated="thresh-0.1", holdout_size=10)
+    with pytest.raises(ValueError, match="alpha"):
+        bl.learning_curve_sample(estimator, ROWS, **{**options, "alpha": "often"})
+
+    class Hopeless(Counting):
+        def score(self, X, y=None):
+            return -math.inf
+
+        def __sklearn_clone__(self):
+            return Hopeless(**self.get_params(deep=False))
+
+    with pytest.raises(ValueError, match="probability 0"):
+        bl.learning_curve_sample(Hopeless(clock=StepClock(), log=[]), ROWS, **options)
+    full = bl.learning_curve_sample(estimator, ROWS, **{**options, "method": "full"})
+    few = bl.learning_curve_sample(estimator, ROWS, **{**options, "alpha": 50.0})
+    with pytest.raises(ValueError, match="all the same rows"):
+        full.compared_with(few)

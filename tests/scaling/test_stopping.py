@@ -1,0 +1,281 @@
+"""Controllers with known curves and costs stop where arithmetic says."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bayes_lcs.scaling.controller import run_stages, stage_sizes
+from bayes_lcs.scaling.hindsight import Hindsight, hindsight
+from bayes_lcs.scaling.lookahead import fitted
+from bayes_lcs.scaling.num_clusters import ComponentSearch
+from bayes_lcs.scaling.stopping import Situation, myopic
+from bayes_lcs.scaling.utility import Preferences
+from tests.scaling.made import MadeTrainer, still
+
+SIZES = stage_sizes(1000, 2, 500_000)
+ALPHAS = (0.001, 0.01, 0.1, 0.5, 2.0, 10.0, 100.0)
+
+
+def power(n: int) -> float:
+    return -1.0 - 3.0 * n**-0.5
+
+
+def concave(n: int) -> float:
+    return -1.0 + 0.3 * np.log2(n) - 0.01 * np.log2(n) ** 2
+
+
+def run(trainer, alpha, rule=myopic, sizes=SIZES, **options):
+    base = options.pop("base", -2.0)
+    short = trainer.short if trainer.abbreviated else None
+    return run_stages(
+        trainer,
+        sizes,
+        base,
+        Preferences(alpha=alpha),
+        rule,
+        clock=still,
+        abbreviated_iterations=short,
+        **options,
+    )
+
+
+def myopic_by_hand(trainer, alpha, base=-2.0):
+    """Equation 9 with costs known exactly, in the plainest words; ``I`` is constant."""
+    scores = [trainer.curve(n) for n in SIZES]
+    for i in range(1, len(SIZES) - 1):
+        steps, n, following = trainer.iterations(SIZES[i]), SIZES[i], SIZES[i + 1]
+        gain = (scores[i] - scores[i - 1]) / (max(scores[: i + 1]) - base)
+        if trainer.abbreviated:
+            full = trainer.seconds(following, steps) - trainer.seconds(n, steps)
+            seconds = full + trainer.seconds(following, trainer.short) + trainer.c3
+        else:
+            seconds = trainer.seconds(following, steps) + trainer.c3
+        if gain / (seconds / 3600) <= alpha:
+            return n
+    return SIZES[-1]
+
+
+@pytest.mark.parametrize("curve", [power, concave])
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("abbreviated", [False, True])
+def test_the_myopic_rule_stops_where_arithmetic_says(curve, alpha, abbreviated):
+    trainer = MadeTrainer(curve, abbreviated=abbreviated, short=3.0)
+    found = run(trainer, alpha)
+    assert found.final.size == myopic_by_hand(trainer, alpha)
+    visited = [stage.fit.size for stage in found.stages]
+    assert visited == list(SIZES[: len(visited)])
+
+
+def test_the_alphas_tell_sizes_apart():
+    """The test above would be empty if all stopped at the same place."""
+    sizes = {run(MadeTrainer(power), alpha).final.size for alpha in ALPHAS}
+    assert len(sizes) >= 4
+    assert min(sizes) == SIZES[1]
+    assert max(sizes) == SIZES[-1]
+
+
+def test_run_time_is_the_sum_of_all_runs():
+    trainer = MadeTrainer(power, reading=0.125)
+    found = run(trainer, 0.5, spent=7.0)
+    n = [stage.fit.size for stage in found.stages]
+    assert found.spent == pytest.approx(
+        7.0 + sum(trainer.seconds(size, 20.0) + 0.5 + 0.125 for size in n), rel=1e-12
+    )
+
+
+def test_abbreviated_stages_have_one_full_run_at_either_end():
+    trainer = MadeTrainer(power, abbreviated=True, gap=0.4)
+    found = run(trainer, 0.5)
+    last = found.final.size
+    assert trainer.seen[:2] == [(1000, "full"), (1000, "abbreviated")]
+    assert [mode for _, mode in trainer.seen[2:-1]] == ["abbreviated"] * (len(trainer.seen) - 3)
+    assert trainer.seen[-1] == (last, "final")
+    assert found.offset == pytest.approx(0.4)
+    for stage in found.stages:
+        assert stage.score == pytest.approx(power(stage.fit.size))
+
+
+def test_reading_is_part_of_the_cost():
+    """A pass over a file that costs more than it brings is not made."""
+    free, dear = MadeTrainer(power), MadeTrainer(power, reading=1000.0)
+    assert run(dear, 0.1).final.size < run(free, 0.1).final.size
+
+
+def situation(scores, *, to_go=(10.0,), to_stop=0.0, base=-2.0):
+    sizes = tuple(100 * 2**i for i in range(len(scores)))
+    return Situation(
+        sizes,
+        tuple(scores),
+        base,
+        (sizes[-1] * 2,),
+        10**6,
+        0.0,
+        to_stop,
+        tuple(to_go),
+        tuple(to_go),
+    )
+
+
+def test_the_threshold_itself_stops():
+    """Equation 5 has "less or equal"."""
+    seen = situation((-1.5, -1.0), to_go=(3600.0,), base=-2.0)
+    assert myopic(seen, Preferences(alpha=0.5)).stop
+    assert not myopic(seen, Preferences(alpha=0.5 - 1e-9)).stop
+
+
+def test_one_stage_is_never_enough():
+    decision = myopic(situation((-1.0,)), Preferences(alpha=1e9))
+    assert not decision.stop
+    assert "one stage" in decision.reason
+
+
+def test_the_best_score_so_far_scales_a_noisy_curve():
+    seen = situation((-1.2, -1.0, -1.6, -1.5), to_go=(3600.0,))
+    assert myopic(seen, Preferences(alpha=0.05)).expected_gain == pytest.approx(0.1 / 1.0)
+
+
+def test_no_better_than_the_baseline():
+    rising, falling = situation((-2.5, -2.4)), situation((-2.4, -2.5))
+    assert not myopic(rising, Preferences(alpha=1e9)).stop
+    assert myopic(falling, Preferences(alpha=0.0)).stop
+    for rule in (myopic, fitted):
+        assert "baseline" in rule(rising, Preferences()).reason + rule(rising, Preferences()).rule
+
+
+def test_what_stopping_still_takes_is_saved_by_going_on():
+    preferences = Preferences(alpha=1.0)
+    cheap = myopic(situation((-1.5, -1.0), to_go=(4000.0,), to_stop=3000.0), preferences)
+    assert cheap.expected_seconds == 1000.0
+    assert cheap.expected_cost == pytest.approx(1000 / 3600)
+
+
+def test_cost_need_not_be_linear():
+    """A deadline: free before it, worth everything after it."""
+    trainer = MadeTrainer(power, c2=0.0, c3=0.0)
+    deadline = 5.0  # seconds; stages take 0.2, 0.4, 0.8, 1.6, 3.2 seconds
+    found = run_stages(
+        trainer,
+        SIZES,
+        -2.0,
+        Preferences(cost=lambda seconds: float(seconds > deadline) * 10),
+        myopic,
+        clock=still,
+    )
+    assert found.final.size == 8000
+    assert found.spent == pytest.approx(3.0)
+
+
+def test_benefit_need_not_be_linear():
+    """Good enough is good enough: beyond the target nothing is worth a second."""
+    trainer = MadeTrainer(power)
+
+    def target(benefit):
+        return min(benefit, 0.98)
+
+    found = run_stages(
+        trainer, SIZES, -2.0, Preferences(alpha=1e-6, benefit=target), myopic, clock=still
+    )
+    plain = run(MadeTrainer(power), 1e-6)
+    assert found.final.size < plain.final.size
+    scores = [stage.score for stage in found.stages]
+    step = scores[-1] - scores[-2]
+    assert (scores[-1] + 2.0) / (scores[-1] + step + 2.0) >= 0.98
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_the_oracle_knows_the_next_stage(alpha):
+    trainer = MadeTrainer(power)
+    known = hindsight(trainer, SIZES, -2.0)
+    benefits = [(power(n) + 2) / (power(SIZES[-1]) + 2) for n in SIZES]
+    hours = list(itertools.accumulate((trainer.seconds(n, 20.0) + 0.5) / 3600 for n in SIZES))
+    place = 0
+    while place + 1 < len(SIZES) and (benefits[place + 1] - benefits[place]) > alpha * (
+        hours[place + 1] - hours[place]
+    ):
+        place += 1
+    assert known.oracle(Preferences(alpha=alpha)) == place
+    utilities = np.array(benefits) - alpha * np.array(hours)
+    assert known.best(Preferences(alpha=alpha)) == int(utilities.argmax())
+    np.testing.assert_allclose(known.utilities(Preferences(alpha=alpha)), utilities, rtol=1e-12)
+    # On a concave curve the myopic rule is conservative: it may stop late, never early.
+    assert run(MadeTrainer(power), alpha).final.size >= SIZES[max(place, 1)]
+
+
+def test_hindsight_of_abbreviated_stages():
+    trainer = MadeTrainer(power, abbreviated=True, short=2.0)
+    known = hindsight(trainer, SIZES[:3], -2.0, spent=1.0)
+    full = [trainer.seconds(n, 20.0) + 0.5 for n in SIZES[:3]]
+    short = [trainer.seconds(n, 2.0) + 0.5 for n in SIZES[:3]]
+    expected = [1.0 + full[0] + short[0]]
+    expected += [1.0 + full[0] + sum(short[: i + 1]) + full[i] for i in (1, 2)]
+    assert known.seconds == pytest.approx(expected)
+    assert known.scores == pytest.approx([power(n) for n in SIZES[:3]])
+    assert known.full == power(SIZES[2])
+
+
+def test_hindsight_without_a_scale():
+    with pytest.raises(ValueError, match="no scale"):
+        Hindsight((1,), (1.0,), (1.0,), 2.0, 2.0).benefits()
+
+
+def test_ctrl_c_keeps_the_curve():
+    found = run(MadeTrainer(power, interrupt_at=8000), 0.001)
+    assert [stage.fit.size for stage in found.stages] == [1000, 2000, 4000]
+    assert "interrupted after 3 stages" in found.interrupted
+    assert found.final.size == 4000
+    with pytest.raises(KeyboardInterrupt):
+        run(MadeTrainer(power, interrupt_at=1000), 0.001)
+
+
+def test_ctrl_c_in_the_last_training():
+    class Stubborn(MadeTrainer):
+        def fit(self, size, mode, **options):
+            if mode == "final":
+                raise KeyboardInterrupt
+            return super().fit(size, mode, **options)
+
+    found = run(Stubborn(power, abbreviated=True), 10.0)
+    assert found.interrupted
+    assert found.final.mode == "abbreviated"
+
+
+def test_more_components_as_the_sample_grows():
+    """The score less 1/K² + 20 K/n is best at K = (n/10)^(1/3): 4.6 at 1,000 rows, 9.3 at 8,000."""
+    trainer = MadeTrainer(power, c1=1e-9, c2=0.0)
+    ladder = [2, 4, 6, 8, 10, 14, 20]
+    found = run(
+        trainer, 1e-3, components=ComponentSearch(ladder), sizes=(1000, 8000, 64_000), base=-4
+    )
+    chosen = [stage.fit.components for stage in found.stages]
+
+    def best(n):
+        return max(ladder, key=lambda k: -1 / k**2 - 20 * k / n)
+
+    assert chosen == [best(1000), best(8000), best(64_000)]
+    assert len(set(chosen)) == 3
+    # Every stage has tried one more than it kept, and all runs are charged.
+    assert found.spent == pytest.approx(sum(fit.seconds for fit in found.fits))
+    first = [fit.components for fit in found.fits if fit.size == 1000]
+    assert first == ladder[: ladder.index(chosen[0]) + 2]
+
+
+def test_components_that_cost_more_than_they_add_are_not_taken():
+    dear = MadeTrainer(power, c1=1.0)
+    found = run(dear, 1.0, components=ComponentSearch([2, 4, 6]), sizes=(1000, 8000), base=-4)
+    assert found.stages[0].fit.components == 2
+    with pytest.raises(ValueError, match="growing numbers"):
+        ComponentSearch([4, 2])
+
+
+def test_sizes():
+    assert stage_sizes(40_000, 2, 587_971) == (40_000, 80_000, 160_000, 320_000, 587_971)
+    assert stage_sizes(100, 2, 100) == (100,)
+    assert stage_sizes(100, 2, 50) == (50,)
+    assert stage_sizes(2, 1.1, 6) == (2, 3, 4, 5, 6)
+    with pytest.raises(ValueError, match="growth"):
+        stage_sizes(10, 1.0, 100)
+    with pytest.raises(ValueError, match="initial_size"):
+        stage_sizes(0, 2.0, 100)
