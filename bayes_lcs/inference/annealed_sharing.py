@@ -98,12 +98,7 @@ class AnnealedSharing:
             z, full = _draw_partition(key_z, concentration, self.design.num_groups, self.num_slots)
         else:
             z = jnp.asarray(self.partition)
-        drawn = None
-        if data.rows is not None:
-            key_phi, key_label = jax.random.split(key_y)
-            counts = data.label_counts + data.label_prior
-            gammas = jax.random.loggamma(key_phi, counts)
-            drawn = jax.random.categorical(key_label, gammas[data.rows.owner])
+        drawn = label_gibbs.draw_labels(key_y, data.rows, data.label_counts, data.label_prior)
         state = self.state(data, z, drawn, concentration, beta)
         partition = state.partition._replace(overflow=full)
         return state._replace(partition=partition)
@@ -117,11 +112,7 @@ class AnnealedSharing:
         beta: jax.Array,
     ) -> SweepState:
         """The state at given values of everything unknown."""
-        vectors, label_state = data.vectors, None
-        if data.rows is not None:
-            assert labels is not None
-            label_state = label_gibbs.init(data.rows, data.label_counts, vectors, labels)
-            vectors = label_state.vectors
+        label_state, vectors = label_gibbs.init(data.rows, data.label_counts, data.vectors, labels)
         layout = layout_of(self.design, data, beta)
         partition = partition_gibbs.init(layout, vectors, z, self.num_slots)
         return SweepState(partition, label_state, concentration, beta)
