@@ -59,11 +59,7 @@ class AnnealedPrototype:
         shape = jnp.full(len(data.prior), strength.shape)
         log_strength = jax.random.loggamma(key_k, shape) - jnp.log(strength.rate)
         log_scatter = jax.nn.log_softmax(log_gammas, axis=-1) + log_strength[:, None]
-        labels = None
-        if data.rows is not None:
-            key_phi, key_label = jax.random.split(key_y)
-            gammas = jax.random.loggamma(key_phi, data.label_counts + data.label_prior)
-            labels = jax.random.categorical(key_label, gammas[data.rows.owner])
+        labels = label_gibbs.draw_labels(key_y, data.rows, data.label_counts, data.label_prior)
         return self.state(data, log_scatter, labels, beta)
 
     def state(
@@ -74,11 +70,7 @@ class AnnealedPrototype:
         beta: jax.Array,
     ) -> PrototypeState:
         """The state at given values of everything unknown."""
-        vectors, label_state = data.vectors, None
-        if data.rows is not None:
-            assert labels is not None
-            label_state = label_gibbs.init(data.rows, data.label_counts, vectors, labels)
-            vectors = label_state.vectors
+        label_state, vectors = label_gibbs.init(data.rows, data.label_counts, data.vectors, labels)
         counts = padded_counts(self.design.schema, vectors)
         counted = prototype_update.exceedances(counts, self.design.tail_length)
         return PrototypeState(prototype_update.init(log_scatter), label_state, counted, beta)

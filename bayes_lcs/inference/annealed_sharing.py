@@ -102,12 +102,8 @@ class AnnealedSharing:
             z, full = _draw_partition(key_z, concentration, self.design.num_groups, self.num_slots)
         else:
             z = jnp.asarray(self.partition)
-        drawn, arrays = None, data.arrays
-        if arrays.rows is not None:
-            key_phi, key_label = jax.random.split(key_y)
-            counts = arrays.label_counts + arrays.label_prior
-            gammas = jax.random.loggamma(key_phi, counts)
-            drawn = jax.random.categorical(key_label, gammas[arrays.rows.owner])
+        arrays = data.arrays
+        drawn = label_gibbs.draw_labels(key_y, arrays.rows, arrays.label_counts, arrays.label_prior)
         state = self.state(data, z, drawn, concentration, beta)
         partition = state.partition._replace(overflow=full)
         return state._replace(partition=partition)
@@ -121,12 +117,10 @@ class AnnealedSharing:
         beta: jax.Array,
     ) -> SweepState:
         """The state at given values of everything unknown."""
-        arrays, label_state = data.arrays, None
-        vectors = arrays.vectors
-        if arrays.rows is not None:
-            assert labels is not None
-            label_state = label_gibbs.init(arrays.rows, arrays.label_counts, vectors, labels)
-            vectors = label_state.vectors
+        arrays = data.arrays
+        label_state, vectors = label_gibbs.init(
+            arrays.rows, arrays.label_counts, arrays.vectors, labels
+        )
         layout = layout_of(self.design, arrays, beta)
         partition = partition_gibbs.init(layout, vectors, z, self.num_slots)
         return SweepState(partition, label_state, concentration, beta)

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from bayes_lcs.inference.block_layout import BlockLayout, log_marginal
 from bayes_lcs.inference.partition_gibbs import PartitionState, draw_index
 
-__all__ = ["LabelInfo", "LabelState", "LatentRows", "build_kernel", "init"]
+__all__ = ["LabelInfo", "LabelState", "LatentRows", "build_kernel", "draw_labels", "init"]
 
 
 class LatentRows(NamedTuple):
@@ -71,16 +71,35 @@ class LabelInfo(NamedTuple):
 Kernel = Callable[..., tuple[LabelState, PartitionState, LabelInfo]]
 
 
+def draw_labels(
+    rng_key: jax.Array, rows: LatentRows | None, label_counts: jax.Array, label_prior: jax.Array
+) -> jax.Array | None:
+    """Labels from ``P(Y_missing | Y_known)``, as if the rows had no features; ``(M,)``.
+
+    Exactly what annealing starts from; for the samplers, a start no nearer to the posterior than
+    the known labels are.
+    """
+    if rows is None:
+        return None
+    key_phi, key_label = jax.random.split(rng_key)
+    log_phi = jax.random.loggamma(key_phi, label_counts + label_prior)  # up to a constant
+    return jax.random.categorical(key_label, log_phi[rows.owner])
+
+
 def init(
-    rows: LatentRows, label_counts: jax.Array, vectors: jax.Array, labels: jax.Array
-) -> LabelState:
-    """Add the latent rows, at the given labels, to the counts of the labelled ones."""
+    rows: LatentRows | None,
+    label_counts: jax.Array,
+    vectors: jax.Array,
+    labels: jax.Array | None,
+) -> tuple[LabelState | None, jax.Array]:
+    """The state at the given labels, and all counts; without latent rows, None and the counts."""
+    if rows is None:
+        return None, vectors
+    assert labels is not None
     own = jnp.take_along_axis(rows.dimensions, labels[:, None, None], axis=1)[:, 0]
-    return LabelState(
-        labels.astype(jnp.int32),
-        label_counts.at[rows.owner, labels].add(1),
-        vectors.at[rows.group[:, None], own].add(1),
-    )
+    vectors = vectors.at[rows.group[:, None], own].add(1)
+    label_counts = label_counts.at[rows.owner, labels].add(1)
+    return LabelState(labels.astype(jnp.int32), label_counts, vectors), vectors
 
 
 class _Carry(NamedTuple):

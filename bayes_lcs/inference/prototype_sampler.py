@@ -164,13 +164,9 @@ def _flat(schema: Schema, padded: jax.Array) -> jax.Array:
 def init(
     design: PrototypeDesign, data: PrototypeData, log_scatter: jax.Array, rng_key: jax.Array
 ) -> PrototypeState:
-    """Start at parameters ``(B, V)``, with missing labels drawn evenly."""
-    labels, vectors = None, data.vectors
-    if data.rows is not None:
-        num_labels = design.schema.num_labels
-        drawn = jax.random.randint(rng_key, data.rows.group.shape, 0, num_labels)
-        labels = label_gibbs.init(data.rows, data.label_counts, vectors, drawn)
-        vectors = labels.vectors
+    """Start at parameters ``(B, V)``, with missing labels drawn given the known ones."""
+    drawn = label_gibbs.draw_labels(rng_key, data.rows, data.label_counts, data.label_prior)
+    labels, vectors = label_gibbs.init(data.rows, data.label_counts, data.vectors, drawn)
     counts = padded_counts(design.schema, vectors)
     counted = prototype_update.exceedances(counts, design.tail_length)
     beta = jnp.asarray(design.feature_prior.mean if design.feature_prior else 1.0, dtype=float)

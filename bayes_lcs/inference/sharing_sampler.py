@@ -156,12 +156,9 @@ def init(
     num_slots: int,
     rng_key: jax.Array,
 ) -> SweepState:
-    """Start at a partition, with missing labels drawn evenly."""
-    labels, vectors = None, data.vectors
-    if data.rows is not None:
-        drawn = jax.random.randint(rng_key, data.rows.group.shape, 0, design.num_labels)
-        labels = label_gibbs.init(data.rows, data.label_counts, vectors, drawn)
-        vectors = labels.vectors
+    """Start at a partition, with missing labels drawn given the known ones."""
+    drawn = label_gibbs.draw_labels(rng_key, data.rows, data.label_counts, data.label_prior)
+    labels, vectors = label_gibbs.init(data.rows, data.label_counts, data.vectors, drawn)
     return SweepState(
         partition_gibbs.init(data.layout, vectors, partition, num_slots),
         labels,
