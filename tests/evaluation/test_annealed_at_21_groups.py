@@ -1,7 +1,7 @@
 """Annealed importance sampling against the exact sum over 475 trillion partitions of 21 groups.
 
-Twenty tables from peaked (three in ten draws from the posterior are one and the same partition) to
-flat (no partition has a chance of one in a hundred thousand), with few rows in some groups, missing
+Twenty tables from peaked (one partition has two thirds of the posterior) to flat (none that was
+seen among 200 draws has a chance of one in ten million), with few rows in some groups, missing
 values and concentrations from 0.5 to 8. All have one shape, so that one program serves them all.
 
 The estimate must lie within 0.1 nat *and* within three of its standard errors of the exact value.
@@ -20,7 +20,7 @@ import bayes_lcs as bl
 
 NUM_TABLES = 20
 NUM_GROUPS = 21
-NUM_ROWS = 105
+NUM_ROWS = 84
 SCHEMA = bl.Schema(2, (3, 3, 2))
 FALSE_ALARM = 1e-3
 
@@ -44,7 +44,7 @@ def test_within_a_tenth_of_a_nat_and_three_standard_errors(half: int):
         model, data = problem(number)
         expected = bl.exact(model, data, progress=False).log_evidence
         found = bl.evidence(
-            model, data, "ais", precision=0.025, max_chains=1024, bracket=False, progress=False
+            model, data, "ais", precision=0.03, max_chains=640, bracket=False, progress=False
         )
         error = found.value - expected
         assert abs(error) < 0.1, (number, error, found.standard_error)
