@@ -77,7 +77,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         with None in all. Columns of strings or of a categorical dtype are never cut.
     method : {"auto", "exact", "sample"}, default="auto"
         How the posterior is found; ``"auto"`` samples only where there is no fast exact answer.
-    draws, chains : int, default=500, 2
+    draws, chains : int, default=1000, 2
         Draws kept in each chain, and chains, where the posterior is sampled.
     random_state : int, RandomState instance or None, default=0
         Seed of the sampler. Exact answers do not depend on it.
@@ -160,7 +160,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         strength_prior: Gamma | None = None,
         bins: int | None = 5,
         method: str = "auto",
-        draws: int = 500,
+        draws: int = 1000,
         chains: int = 2,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
