@@ -127,6 +127,7 @@ def test_a_learned_feature_prior_is_integrated_out(kind: Any):
     assert_estimates(found, expected, 0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["no sharing", "complete sharing"])
 def test_nothing_unknown_leaves_the_closed_form(name: str):
     """With all labels known every weight is the likelihood itself, at both ends."""
