@@ -32,20 +32,25 @@ def main(arguments: list[str] | None = None) -> int:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--smoke", action="store_true", help="tiny sizes: does it still run?")
     size.add_argument("--full", action="store_true", help="as far as the machine goes")
-    parser.add_argument("--out", type=Path, help="folder for benchmarks.md and benchmarks.json")
+    parser.add_argument("--out", type=Path, help="folder for tables and figures")
     chosen = parser.parse_args(arguments)
     scale = Scale.SMOKE if chosen.smoke else Scale.FULL if chosen.full else Scale.NORMAL
     known = modules()
     if unknown := set(chosen.names) - set(known):
         parser.error(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     console = Console()
-    tables = []
+    tables, figures = [], {}
     for name in chosen.names or known:
-        for table in known[name].run(scale):
+        own = known[name].run(scale)
+        for table in own:
             table.show(console)
-            tables.append(table)
+        tables += own
+        if chosen.out and hasattr(known[name], "figure"):
+            figures[name] = known[name].figure(own)
     if chosen.out:
         write(tables, chosen.out)
+        for name, figure in figures.items():
+            figure.savefig(chosen.out / f"{name}.png", dpi=150)
         console.print(f"Written to {chosen.out}", markup=False)
     return 0
 

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import json
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import bayes_lcs as bl
+from bayes_lcs.core.partitions import log_crp
 from experiments.benchmarks.__main__ import main, modules
+from experiments.benchmarks.evidence_problems import (
+    Factor,
+    Partition,
+    cube_to_factor,
+    cube_to_partition,
+    grid_integral,
+    log_blocks,
+)
 from experiments.benchmarks.numpy_gibbs import NumpyGibbs
 from experiments.benchmarks.simulated import clustered_groups
 from experiments.benchmarks.tables import Table, cell, fastest
@@ -57,6 +69,68 @@ def test_em_iterations_at_their_smallest(tmp_path):
         "ours, double",
     ]
     assert all(row[-1] > 0 for row in tables["em_iterations_sparse"]["rows"])
+
+
+@pytest.mark.slow
+def test_evidence_peers_at_their_smallest(tmp_path):
+    assert main(["--smoke", "--out", str(tmp_path), "evidence_peers"]) == 0
+    (peers,) = json.loads((tmp_path / "benchmarks.json").read_text())
+    names = [row[1] for row in peers["rows"]]
+    assert names[0] == "ours, importance"
+    assert names[-1] == "truth"
+    # A peer is a row, or named in the note about what is not installed.
+    for package in ("PyMC SMC", "blackjax SMC", "jaxns"):
+        assert (package in names) != (package in peers["notes"][-1])
+    ours = peers["rows"][0]
+    assert ours[2] == 2
+    assert 0 < ours[4] < 0.1
+
+
+@pytest.mark.slow
+def test_evidence_scale_at_its_smallest(tmp_path):
+    assert main(["--smoke", "--out", str(tmp_path), "evidence_scale"]) == 0
+    precision, groups, compared = json.loads((tmp_path / "benchmarks.json").read_text())
+    for row in precision["rows"]:
+        assert row[1] <= row[0]
+        # Five standard errors: twice in a million runs by chance.
+        assert abs(row[3]) < 5.0
+    assert [row[0] for row in groups["rows"]] == [8]
+    assert len(compared["rows"]) == 4
+    assert (tmp_path / "evidence_scale.png").stat().st_size > 0
+
+
+def test_small_integrals_have_the_value_that_their_truth_says():
+    # The same two-dimensional integral on a coarser grid, and by importance sampling.
+    factor = Factor(2)
+    truth = factor.truth().value
+    assert grid_integral(factor.counts, 301) == pytest.approx(truth, abs=1e-9)
+    found = bl.evidence(factor.model, factor.data, progress=False)
+    assert abs(found.value - truth) < 5.0 * found.standard_error
+
+
+def test_uniform_numbers_seat_groups_as_the_restaurant_does():
+    # Quantiles of the first share of a prototype under Dirichlet(1, 1, 1), and its mean strength.
+    rng = np.random.default_rng(0)
+    cube = jnp.asarray(rng.random((20_000, 3)))
+    prototype, strength = jax.vmap(cube_to_factor)(cube)
+    np.testing.assert_allclose(prototype.sum(axis=1), 1.0, atol=1e-5)
+    # Six standard errors: of shares with variance 1/18, and of strengths with mean and sd 10.
+    np.testing.assert_allclose(prototype.mean(axis=0), 1 / 3, atol=6 * (1 / 18 / 20_000) ** 0.5)
+    assert abs(float(strength.mean()) - 10.0) < 6 * 10.0 / 20_000**0.5
+    z = np.asarray(jax.vmap(cube_to_partition)(cube))
+    together, apart = (z == 0).all(axis=1).mean(), (z == [0, 1, 2]).all(axis=1).mean()
+    # Three groups at concentration 1: one block with probability 1/3, three with 1/6.
+    assert abs(together - 1 / 3) < 6 * (2 / 9 / 20_000) ** 0.5
+    assert abs(apart - 1 / 6) < 6 * (5 / 36 / 20_000) ** 0.5
+
+
+def test_likelihood_for_peers_is_that_of_the_model():
+    problem = Partition()
+    z = np.array([0, 1, 1, 2, 0, 1, 3, 0])
+    with jax.enable_x64(True):
+        own = float(log_blocks(jnp.asarray(problem.counts, dtype=float), jnp.asarray(z)))
+    joint = problem.model.log_joint(problem.data.counts(), z)
+    assert own == pytest.approx(joint - log_crp(z, 1.0) - problem.log_labels, abs=1e-9)
 
 
 def test_the_numpy_peer_keeps_its_counts():
