@@ -4,8 +4,11 @@ Errors of both ends of the bracket, divided by their stated standard errors, sho
 normal. They nearly are: weights are skewed, so that a log of a mean of 64 of them lies low by half
 its variance (Jensen) and has a stated error that is small where it lies low. Log-normal weights
 with the variance of 0.25 that schedules aim at would have scores of mean -0.07 and mean square
-1.07; tests of a mean square and of a mean, each at 1e-3 over 120 runs, can hardly see that, and
-fail for errors that are wrong by a third.
+1.07; tests of a mean square and of a mean, each at 1e-3 over 120 runs, can hardly see that.
+
+Seeds 0 to 119 were set before any result. Not all seeds pass: 200 other runs (seeds 0, 1000, ...)
+had a mean square of 1.41 at the reversed end, which fails here, with 0.94 at the forward end. 200
+groups of 64 chains under one schedule had 0.99 and 1.20. The upper end is thus the less certain.
 """
 
 from __future__ import annotations
