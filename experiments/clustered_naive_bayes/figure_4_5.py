@@ -162,7 +162,7 @@ def _draw(means: pd.DataFrame, conditional: pd.DataFrame) -> Figure:
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=10)
     axes.set_xlabel("rows, drawn at random from all users")
-    axes.set_ylabel("nats of (conditional) log evidence above Complete-Sharing")
+    axes.set_ylabel("nats of evidence above Complete-Sharing")
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
     return figure
