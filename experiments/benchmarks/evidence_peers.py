@@ -18,7 +18,9 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from experiments.benchmarks.evidence_problems import PROBLEMS, Factor
 from experiments.benchmarks.evidence_samplers import CONTESTANTS, cpu_seconds, installed
 from experiments.benchmarks.tables import Scale, Table
 
+ROOT = Path(__file__).parents[2]
 RUNS = {Scale.SMOKE: 2, Scale.NORMAL: 5, Scale.FULL: 20}
 LIMIT = {Scale.SMOKE: 60, Scale.NORMAL: 60, Scale.FULL: 600}  # CPU seconds, then no new run
 PATIENCE = 4  # times the limit, then a run is stopped
@@ -65,7 +68,17 @@ def measure(contestant: str, problem: str, runs: int, limit: int) -> None:
 def apart(*arguments: object) -> list[dict[str, Any]]:
     """The runs that one contestant finished in a process of its own, none if it took too long."""
     command = [sys.executable, "-m", "experiments.benchmarks.evidence_peers", *map(str, arguments)]
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    # jaxns writes a log to the folder where it runs.
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            command,
+            check=False,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": path},
+        )
     if done.returncode not in (0, -signal.SIGXCPU, -signal.SIGKILL):
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}")
     lines = done.stdout.splitlines()
