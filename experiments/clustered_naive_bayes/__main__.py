@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import pkgutil
 import shutil
 import sys
-import time
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import matplotlib as mpl
 from rich.console import Console
@@ -17,48 +13,18 @@ from rich.text import Text
 
 from bayes_lcs.data.errors import DataError
 from experiments import clustered_naive_bayes
-from experiments.clustered_naive_bayes.claims import compare, show_comparison
-from experiments.clustered_naive_bayes.outcome import write
 from experiments.clustered_naive_bayes.setting import (
     BUILT_IN,
     DATASETS,
     NUM_GROUPS,
-    NotApplicable,
-    Setting,
     setting_for,
 )
+from experiments.papers.runner import NotApplicable, Paper, summary
 
 DEFAULT_FOLDER = Path("experiment-output") / "clustered_naive_bayes"
 
 
-def modules() -> dict[str, ModuleType]:
-    """Every experiment of this package, by name."""
-    names = [module.name for module in pkgutil.iter_modules(clustered_naive_bayes.__path__)]
-    found = {
-        name: import_module(f"{clustered_naive_bayes.__name__}.{name}")
-        for name in names
-        if name != "__main__"
-    }
-    return {name: module for name, module in found.items() if hasattr(module, "run")}
-
-
-def summary(module: ModuleType) -> str:
-    """The first line of a module's docstring."""
-    return (module.__doc__ or "").splitlines()[0]
-
-
-def run_one(name: str, module: ModuleType, setting: Setting, out: Path, console: Console) -> None:
-    start = time.perf_counter()
-    console.print(Text(f"{name}: {summary(module)}", style="bold"))
-    console.print(Text(f"Data: {setting.about}"))
-    outcome = module.run(setting)
-    for table in outcome.tables:
-        table.show(console)
-    comparison = compare(name, outcome.findings, setting)
-    show_comparison(comparison, console)
-    for path in write(name, outcome, comparison, out):
-        console.print(Text(f"Written: {path}"), soft_wrap=True)
-    console.print(Text(f"{time.perf_counter() - start:.0f} seconds\n"))
+PAPER = Paper(clustered_naive_bayes, "thesis")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -79,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     console = Console(width=max(shutil.get_terminal_size((140, 40)).columns, 100))
-    known = modules()
+    known = PAPER.experiments
     if options.list or options.name is None:
         for name, module in known.items():
             console.print(Text(f"{name:<12} {summary(module)}"), soft_wrap=True)
@@ -97,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
     out = options.out or DEFAULT_FOLDER / options.data
     for name in known if options.name == "all" else [options.name]:
         try:
-            run_one(name, known[name], setting, out, console)
+            PAPER.run(name, setting, out, console)
         except NotApplicable as reason:
             print(f"{name} cannot be made from {options.data}: {reason}\n", file=sys.stderr)
             if options.name != "all":

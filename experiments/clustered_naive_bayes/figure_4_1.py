@@ -16,8 +16,8 @@ from experiments.clustered_naive_bayes.learning_accuracy import (
     mean_accuracy,
 )
 from experiments.clustered_naive_bayes.learning_panels import draw_panels
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.clustered_naive_bayes.setting import Setting
+from experiments.papers.outcome import Finding, Outcome
 
 GOOD, NEAR_CHANCE, SEVERAL = 0.8, 0.55, 3
 

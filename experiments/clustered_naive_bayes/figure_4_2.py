@@ -18,9 +18,9 @@ from bayes_lcs.evaluation.cluster_profiles import cluster_log_ratios
 from bayes_lcs.report.axes import plain_text
 from experiments.benchmarks.tables import Table
 from experiments.clustered_naive_bayes.left_out import predictions
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.clustered_naive_bayes.partitions import find_partition
 from experiments.clustered_naive_bayes.setting import Setting
+from experiments.papers.outcome import Finding, Outcome
 
 COLUMNS, ALIKE = 5, 0.5
 

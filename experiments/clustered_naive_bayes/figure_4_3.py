@@ -9,8 +9,8 @@ from experiments.clustered_naive_bayes.learning_accuracy import (
     early_and_late,
 )
 from experiments.clustered_naive_bayes.learning_panels import draw_panels
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.clustered_naive_bayes.setting import Setting
+from experiments.papers.outcome import Finding, Outcome
 
 
 def run(setting: Setting) -> Outcome:

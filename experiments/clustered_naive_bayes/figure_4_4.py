@@ -11,8 +11,8 @@ from experiments.clustered_naive_bayes.left_out import (
     plot_errors,
     predictions,
 )
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.clustered_naive_bayes.setting import Setting
+from experiments.papers.outcome import Finding, Outcome
 
 ALMOST_ALL, OFTEN = 0.8, 0.25
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 import bayes_lcs as bl
 from experiments.benchmarks.tables import Table
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.clustered_naive_bayes.setting import NUM_GROUPS, Setting
+from experiments.papers.outcome import Finding, Outcome
 
 HUNDRED, OVERWHELMING = 100, 5.0  # rows, and nats: 150 to 1
 ALONE, CLUSTERED = "No-Sharing", "Clustered Naive Bayes"

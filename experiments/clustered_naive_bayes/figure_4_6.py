@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 import bayes_lcs as bl
 from bayes_lcs.core.partitions import log_crp
 from experiments.benchmarks.tables import Table
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.clustered_naive_bayes.setting import NUM_GROUPS, Setting
+from experiments.papers.outcome import Finding, Outcome
 
 MOST_OBJECTS = 25
 

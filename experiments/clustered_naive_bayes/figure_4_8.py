@@ -14,8 +14,9 @@ import pandas as pd
 
 import bayes_lcs as bl
 from experiments.benchmarks.tables import Table
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
-from experiments.clustered_naive_bayes.setting import NotApplicable, Setting
+from experiments.clustered_naive_bayes.setting import Setting
+from experiments.papers.outcome import Finding, Outcome
+from experiments.papers.runner import NotApplicable
 
 DIVISIONS = 4
 ALONE = "No-Sharing"

@@ -19,8 +19,8 @@ from experiments.clustered_naive_bayes.model_scores import (
     printed_rows,
     score,
 )
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.clustered_naive_bayes.setting import NUM_GROUPS, Setting
+from experiments.papers.outcome import Finding, Outcome
 
 
 def run(setting: Setting) -> Outcome:

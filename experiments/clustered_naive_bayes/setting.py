@@ -18,10 +18,6 @@ NUM_GROUPS = 21
 SMOKE_GROUPS, SMOKE_ROWS = 6, 30
 
 
-class NotApplicable(Exception):
-    """An experiment that has no meaning on a data set; the message says why."""
-
-
 @dataclass(frozen=True)
 class Setting:
     """One data set, ready for any experiment.

@@ -11,9 +11,9 @@ from sklearn.metrics import adjusted_rand_score
 from bayes_lcs.core.partitions import blocks
 from bayes_lcs.report.plots import plot_coclustering
 from experiments.benchmarks.tables import Table
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.clustered_naive_bayes.partitions import FoundPartition, find_partition
 from experiments.clustered_naive_bayes.setting import NUM_GROUPS, Setting
+from experiments.papers.outcome import Finding, Outcome
 
 PEAKED, MOST_NAMES, MOST_DRAWN = 0.5, 8, 150
 

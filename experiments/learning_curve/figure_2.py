@@ -6,9 +6,9 @@ import matplotlib.pyplot as plt
 
 import bayes_lcs as bl
 from experiments.benchmarks.tables import Table
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.learning_curve.curves import curves
 from experiments.learning_curve.setting import Setting
+from experiments.papers.outcome import Finding, Outcome
 
 
 def run(setting: Setting) -> Outcome:

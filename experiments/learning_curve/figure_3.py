@@ -8,9 +8,9 @@ import pandas as pd
 
 import bayes_lcs as bl
 from experiments.benchmarks.tables import Table
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.learning_curve.curves import curves
 from experiments.learning_curve.setting import Setting
+from experiments.papers.outcome import Finding, Outcome
 
 PARALLEL = 0.25
 """Curves are parallel if their distance changes by less than this share of the rise."""

@@ -7,11 +7,11 @@ from itertools import pairwise
 import pandas as pd
 
 from experiments.benchmarks.tables import Table
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.learning_curve.pictures import utilities_figure
 from experiments.learning_curve.setting import ALPHAS, Setting
 from experiments.learning_curve.study import study
 from experiments.learning_curve.tables import NOT_ABBREVIATED, utilities
+from experiments.papers.outcome import Finding, Outcome
 
 
 def run(setting: Setting) -> Outcome:

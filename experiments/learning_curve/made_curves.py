@@ -16,10 +16,10 @@ from bayes_lcs.scaling.hindsight import hindsight
 from bayes_lcs.scaling.stages import Fit, Mode
 from bayes_lcs.scaling.utility import Preferences
 from experiments.benchmarks.tables import Table
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.learning_curve.regret import TIED
 from experiments.learning_curve.setting import Setting
 from experiments.learning_curve.study import RULES
+from experiments.papers.outcome import Finding, Outcome
 
 FIRST, TOTAL = 40_000, 2_000_000
 RISES = (0.005, 0.02, 0.05, 0.2, 0.5)

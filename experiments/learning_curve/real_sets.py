@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.learning_curve.pictures import utilities_figure
-from experiments.learning_curve.setting import REAL, NotApplicable, Setting
+from experiments.learning_curve.setting import REAL, Setting
 from experiments.learning_curve.study import study
 from experiments.learning_curve.tables import answers_of, tables_of
+from experiments.papers.outcome import Finding, Outcome
+from experiments.papers.runner import NotApplicable
 
 
 def run(setting: Setting) -> Outcome:

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from experiments.benchmarks.tables import Table
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.learning_curve.setting import ALPHAS, Setting
 from experiments.learning_curve.study import study
+from experiments.papers.outcome import Finding, Outcome
 
 TIED = 1e-4
 """Regrets closer than this are one: the noise of run times is of this size."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.benchmarks.tables import Table
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.learning_curve.pictures import utilities_figure
 from experiments.learning_curve.setting import ALPHAS, Setting
 from experiments.learning_curve.study import study
 from experiments.learning_curve.tables import NOT_ABBREVIATED, of_rule
+from experiments.papers.outcome import Finding, Outcome
 
 
 def run(setting: Setting) -> Outcome:

@@ -38,10 +38,6 @@ REAL = tuple(LOADERS)
 CLOCKS: dict[str, Callable[[], float]] = {"cpu": time.process_time, "wall": time.perf_counter}
 
 
-class NotApplicable(Exception):
-    """An experiment that has no meaning on a data set; the message says why."""
-
-
 @dataclass(frozen=True)
 class Setting:
     """How to run.

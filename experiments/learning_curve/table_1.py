@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.clustered_naive_bayes.outcome import Outcome
 from experiments.learning_curve.setting import Setting
 from experiments.learning_curve.tables import table_outcome
+from experiments.papers.outcome import Outcome
 
 CLAIMS = (
     "standard_beats_full",

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.benchmarks.tables import Table
-from experiments.clustered_naive_bayes.outcome import Finding, Outcome
 from experiments.learning_curve.pictures import utilities_figure
-from experiments.learning_curve.setting import ALPHAS, NotApplicable, Setting
+from experiments.learning_curve.setting import ALPHAS, Setting
 from experiments.learning_curve.study import Study, study
+from experiments.papers.outcome import Finding, Outcome
+from experiments.papers.runner import NotApplicable
 
 NOT_ABBREVIATED = ("standard LCS", "EM-full")
 COLUMNS = ("method", "N_lc", "benefit", "seconds", "utility", "speedup", "overhead", "N_oracle")

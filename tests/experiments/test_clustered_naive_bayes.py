@@ -11,17 +11,16 @@ from rich.console import Console
 
 import bayes_lcs as bl
 from experiments.clustered_naive_bayes import figure_4_1
-from experiments.clustered_naive_bayes.__main__ import main, modules
-from experiments.clustered_naive_bayes.claims import (
+from experiments.clustered_naive_bayes.__main__ import PAPER, main
+from experiments.clustered_naive_bayes.figure_4_6 import bell_numbers, recursion_products
+from experiments.clustered_naive_bayes.setting import DATASETS, setting_for
+from experiments.papers.claims import (
     UNEXPLAINED,
     Claim,
-    claims,
     compare,
     show_comparison,
 )
-from experiments.clustered_naive_bayes.figure_4_6 import bell_numbers, recursion_products
-from experiments.clustered_naive_bayes.outcome import Finding
-from experiments.clustered_naive_bayes.setting import DATASETS, setting_for
+from experiments.papers.outcome import Finding
 
 EXPERIMENTS = (
     *(f"figure_4_{number}" for number in range(1, 9)),
@@ -38,18 +37,18 @@ def test_an_experiment_at_its_smallest(name, tmp_path, capsys):
     assert len(pd.read_csv(tmp_path / f"{name}.csv")) > 0
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     comparison = pd.read_csv(tmp_path / f"{name}_comparison.csv", keep_default_na=False)
-    assert comparison["claim"].tolist() == [c.name for c in claims() if c.experiment == name]
+    assert comparison["claim"].tolist() == [c.name for c in PAPER.claims if c.experiment == name]
     assert set(comparison["agrees"]) <= {"yes", "NO", "cannot be compared"}
     unexplained = comparison.query("agrees != 'yes' and reason == ''")
     assert unexplained.empty
 
 
 def test_every_claim_has_one_experiment():
-    assert tuple(modules()) == EXPERIMENTS
-    asked = Counter(claim.experiment for claim in claims())
+    assert tuple(PAPER.experiments) == EXPERIMENTS
+    asked = Counter(claim.experiment for claim in PAPER.claims)
     assert set(asked) == set(EXPERIMENTS)
-    assert len({claim.name for claim in claims()}) == len(claims())
-    for claim in claims():
+    assert len({claim.name for claim in PAPER.claims}) == len(PAPER.claims)
+    for claim in PAPER.claims:
         assert claim.says
         assert claim.published
         assert claim.reference
@@ -60,22 +59,20 @@ def test_every_claim_has_one_experiment():
 def test_a_claim_without_an_answer_is_refused():
     setting = setting_for("meeting", smoke=True)
     with pytest.raises(ValueError, match="asks it"):
-        compare("figure_4_3", {}, setting)
+        compare("figure_4_3", {}, setting, PAPER.claims)
     with pytest.raises(ValueError, match="no_such_claim"):
-        compare("figure_4_3", {"no_such_claim": Finding("", True)}, setting)
+        compare("figure_4_3", {"no_such_claim": Finding("", True)}, setting, PAPER.claims)
 
 
-def test_reasons_are_those_of_the_data_set(monkeypatch):
+def test_reasons_are_those_of_the_data_set():
     claim = Claim("a", "x", "p. 1", "says", "1", {"meeting": "Ours.", "verbagg": "Theirs."})
-    monkeypatch.setattr("experiments.clustered_naive_bayes.claims.claims", lambda: (claim,))
     setting = setting_for("meeting", smoke=True)
     for agrees, reason in ((True, ""), (None, "Ours."), (False, "A smoke run")):
-        found = compare("x", {"a": Finding("2", agrees)}, setting)
+        found = compare("x", {"a": Finding("2", agrees)}, setting, [claim])
         assert found["reason"][0].startswith(reason)
         assert bool(found["reason"][0]) == bool(reason)
     other = Claim("a", "x", "p. 1", "says", "1", {"verbagg": "Theirs."})
-    monkeypatch.setattr("experiments.clustered_naive_bayes.claims.claims", lambda: (other,))
-    assert compare("x", {"a": Finding("2", None)}, setting)["reason"][0] == UNEXPLAINED
+    assert compare("x", {"a": Finding("2", None)}, setting, [other])["reason"][0] == UNEXPLAINED
 
 
 @pytest.mark.parametrize("name", ["verbagg", "insteval"])
@@ -133,5 +130,5 @@ def test_hostile_names_are_shown_as_they_are():
     claim = {"says": "[red]$x$", "reference": "", "published": "", "ours": "", "agrees": "NO"}
     console = Console(width=120, record=True, file=None)
     with console.capture() as shown:
-        show_comparison(pd.DataFrame([{**claim, "reason": ""}]), console)
+        show_comparison(pd.DataFrame([{**claim, "reason": ""}]), console, "The thesis and we")
     assert "[red]$x$" in shown.get()

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from experiments.learning_curve import generators
-from experiments.learning_curve.__main__ import claims, main, modules
+from experiments.learning_curve.__main__ import PAPER, main
 from experiments.learning_curve.setting import REAL, SHAPES, load, setting_for
 
 EXPERIMENTS = (
@@ -26,7 +26,7 @@ def check_files(name, folder):
     assert len(pd.read_csv(folder / f"{name}.csv")) > 0
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     comparison = pd.read_csv(folder / f"{name}_comparison.csv", keep_default_na=False)
-    assert comparison["claim"].tolist() == [c.name for c in claims() if c.experiment == name]
+    assert comparison["claim"].tolist() == [c.name for c in PAPER.claims if c.experiment == name]
     assert set(comparison["agrees"]) <= {"yes", "NO", "cannot be compared"}
     assert comparison.query("agrees != 'yes' and reason == ''").empty
 
@@ -49,10 +49,10 @@ def test_the_sparse_tables_at_their_smallest(name, tmp_path):
 
 
 def test_every_claim_has_one_experiment():
-    assert tuple(modules()) == EXPERIMENTS
-    assert set(Counter(claim.experiment for claim in claims())) == set(EXPERIMENTS)
-    assert len({claim.name for claim in claims()}) == len(claims())
-    for claim in claims():
+    assert tuple(PAPER.experiments) == EXPERIMENTS
+    assert set(Counter(claim.experiment for claim in PAPER.claims)) == set(EXPERIMENTS)
+    assert len({claim.name for claim in PAPER.claims}) == len(PAPER.claims)
+    for claim in PAPER.claims:
         assert claim.says
         assert claim.published
         assert claim.reference

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -14,7 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from experiments.clustered_naive_bayes.outcome import Finding
+from experiments.papers.outcome import Finding
 
 AGREES = {True: "yes", False: "NO", None: "cannot be compared"}
 TOO_SMALL = "A smoke run is too small to judge; run without --smoke."
@@ -40,7 +39,7 @@ class Claim:
     experiment
         The experiment that answers it.
     reference
-        Where the thesis says it.
+        Where the paper says it.
     says, published
         What it says, and the published figure or finding.
     reasons
@@ -58,12 +57,6 @@ class Claim:
     mathematical: bool = False
 
 
-@cache
-def claims() -> tuple[Claim, ...]:
-    """All claims of the thesis, in the order of ``expected.toml``."""
-    return read_claims(Path(__file__).with_name("expected.toml"))
-
-
 def read_claims(path: Path) -> tuple[Claim, ...]:
     """The claims that a file lists, in its order."""
     entries = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -74,10 +67,9 @@ def compare(
     experiment: str,
     findings: Mapping[str, Finding],
     setting: Setting,
-    known: Sequence[Claim] | None = None,
+    known: Sequence[Claim],
 ) -> pd.DataFrame:
     """Published and ours side by side, with the reason where they do not agree."""
-    known = claims() if known is None else known
     asked = [claim for claim in known if claim.experiment == experiment]
     if {claim.name for claim in asked} != set(findings):
         raise ValueError(
@@ -101,9 +93,7 @@ def _reason(claim: Claim, found: Finding, setting: Setting) -> str:
     return claim.reasons.get(setting.name, claim.reasons.get("other", UNEXPLAINED))
 
 
-def show_comparison(
-    comparison: pd.DataFrame, console: Console, title: str = "The thesis and we"
-) -> None:
+def show_comparison(comparison: pd.DataFrame, console: Console, title: str) -> None:
     table = RichTable(title=title, title_justify="left", show_lines=True, expand=True)
     shares = {"says": 4, "reference": 2, "published": 2, "ours": 3, "agrees?": 2, "reason": 5}
     for column, share in shares.items():
