@@ -45,7 +45,8 @@ def test_exact_partitions_at_its_smallest(tmp_path, capsys):
 def test_partition_sweeps_at_their_smallest(tmp_path):
     assert main(["--smoke", "--out", str(tmp_path), "partition_sweeps"]) == 0
     (sweeps,) = json.loads((tmp_path / "benchmarks.json").read_text())
-    assert [row[1] for row in sweeps["rows"]] == [1, 4, 1, 4]
+    assert [row[2] for row in sweeps["rows"]] == [1, 4, 1, 4, 1, 4]
+    assert {row[0] for row in sweeps["rows"] if row[3] > 1} == {"flat"}
     assert all(row[-1] > 0 for row in sweeps["rows"])
 
 
