@@ -1,7 +1,7 @@
 """Plant known bugs, one at a time, and check that the tests notice.
 
     python scripts/plant_bugs.py [--list tests/planted_bugs.toml] [--jobs 2] [NAME ...]
-    python scripts/plant_bugs.py --share 5 --after-tests
+    python scripts/plant_bugs.py --share 3 --after-tests
 
 Each `[[bug]]` of the list names a `file`, the exact text to `find` in it (it must occur exactly
 once), what to `replace` it with, and the `tests` that must then fail: pytest node ids, or options
