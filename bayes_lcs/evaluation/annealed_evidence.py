@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.naive_bayes import log_label_marginal
 from bayes_lcs.core.protocols import PrototypeModel
 from bayes_lcs.evaluation.bracketed_evidence import (
     TARGET_VARIANCE,
     chains_for,
     concluded,
+    log_known_labels,
     posterior_starts,
 )
 from bayes_lcs.evaluation.log_evidence import Bracket, LogEvidence, MeanWeight
@@ -29,20 +29,12 @@ if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
     from bayes_lcs.inference.annealing import Schedule
 
-__all__ = ["annealed_evidence", "log_known_labels"]
+__all__ = ["annealed_evidence"]
 
 FloatArray = NDArray[np.float64]
 
 TRIAL_CHAINS = 32
 MOST_TEMPERATURES = 20_000
-
-
-def log_known_labels(model: Any, data: GroupedTable) -> float:
-    """``log P(Y_known)``: the normaliser of the base distribution."""
-    labels = data.counts().labels
-    if model.shares_labels:
-        labels = labels.sum(axis=0, keepdims=True)
-    return float(log_label_marginal(labels, model.label_parameters(data.schema)).sum())
 
 
 def _pose(model: Any, data: GroupedTable) -> Any:

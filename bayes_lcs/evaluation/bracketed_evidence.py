@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.naive_bayes import log_label_marginal
 from bayes_lcs.evaluation.log_evidence import Bracket, EvidenceWarning, LogEvidence, MeanWeight
 from bayes_lcs.inference.conditioning import can_be_exact, condition
 from bayes_lcs.inference.exact_posterior import ExactPosterior
@@ -18,7 +19,7 @@ from bayes_lcs.inference.exact_posterior import ExactPosterior
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["TARGET_VARIANCE", "chains_for", "concluded", "posterior_starts"]
+__all__ = ["TARGET_VARIANCE", "chains_for", "concluded", "log_known_labels", "posterior_starts"]
 
 FloatArray = NDArray[np.float64]
 
@@ -54,6 +55,14 @@ def chains_for(trial: FloatArray, precision: float, max_chains: int) -> int:
         wanted = min(MARGIN * variance / precision**2, max_chains)
     batches = int(np.ceil(max(wanted, min(LEAST_CHAINS, max_chains)) / BATCH))
     return batches * BATCH
+
+
+def log_known_labels(model: Any, data: GroupedTable) -> float:
+    """``log P(Y_known)``: the normaliser of the base distribution."""
+    labels = data.counts().labels
+    if model.shares_labels:
+        labels = labels.sum(axis=0, keepdims=True)
+    return float(log_label_marginal(labels, model.label_parameters(data.schema)).sum())
 
 
 def posterior_starts(

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayes_lcs.core.errors import NotExactError
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.core.protocols import KnownPartitionModel
+from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.evaluation.annealed_evidence import annealed_evidence
 from bayes_lcs.evaluation.log_evidence import EvidenceWarning, LogEvidence, MeanWeight
 from bayes_lcs.evaluation.particle_evidence import particle_evidence
@@ -45,9 +45,7 @@ def _best_method(model: Any, data: GroupedTable, variant: str) -> str:
         return "importance" if is_labelled(data) and not learned else "ais"
     if can_be_exact(model, data, MAX_GROUPS):
         return "exact"
-    if isinstance(model, KnownPartitionModel) and not learned and variant == "collapsed":
-        return "particles"
-    return "ais"
+    return "particles" if variant == "collapsed" and not _why_no_particles(model, data) else "ais"
 
 
 def evidence(
@@ -73,9 +71,9 @@ def evidence(
     method : {"auto", "exact", "importance", "particles", "ais"}
         ``auto`` takes the closed form (no sharing, complete sharing), the exact sum over all
         partitions (clustered naive Bayes up to 24 groups), importance sampling of the factors
-        (prototype), particles where labels are missing (no sharing, complete sharing), and
-        annealed importance sampling where hyper-parameters are learned, groups are too many, or
-        labels are missing in the other models.
+        (prototype), particles where labels are missing (no sharing, complete sharing) or groups
+        are more than that (clustered naive Bayes), and annealed importance sampling where
+        hyper-parameters are learned or labels are missing in the other models.
     precision
         Standard error in nats that particles and annealed importance sampling aim at. How many
         runs or chains that takes is settled by trials before the first one that counts.
@@ -111,7 +109,9 @@ def evidence(
     if chosen == "ais":
         return annealed_evidence(model, data, variant=variant, **options)
     if chosen == "particles":
-        _check_particles(model)
+        reason = _why_no_particles(model, data)
+        if reason:
+            raise ValueError(f"{reason}; use method='ais'")
         return particle_evidence(model, data, **options)
     if isinstance(model, Prototype):
         if chosen == "exact":
@@ -122,11 +122,19 @@ def evidence(
     return evidence_of(exact(model, data, progress=progress))
 
 
-def _check_particles(model: Any) -> None:
-    if not isinstance(model, KnownPartitionModel):
-        raise ValueError(f"particles are for models with a known partition, not {model.name}")
+def _why_no_particles(model: Any, data: GroupedTable) -> str:
+    """What particles cannot do here, or nothing."""
     if isinstance(model.feature_prior, Gamma):
-        raise ValueError("particles need a feature prior that is not learned; use method='ais'")
+        return "particles need a feature prior that is not learned"
+    if isinstance(model, KnownPartitionModel):
+        return ""
+    if not isinstance(model, PartitionModel):
+        return f"particles are not for the model {model.name}"
+    if not is_labelled(data):
+        return "particles sum over partitions only where no label is missing"
+    if isinstance(model.concentration, Gamma):
+        return "particles need a concentration that is not learned"
+    return ""
 
 
 def _prototype_evidence(

@@ -1,6 +1,7 @@
-"""Log evidence with missing labels summed over by particles, for models with a known partition.
+"""Log evidence by particles: missing labels, or the partition, summed over.
 
-Blocks are independent given what is known, so each has its own estimates, and their logs add up.
+Where the partition is known, blocks are independent given what is known, so each has its own
+estimates of its labels, and their logs add up. Where all labels are known, groups get blocks.
 Trial runs double the number of particles until estimates spread little, and say how many runs the
 wanted error needs. Runs led to draws from the posterior give the upper end.
 """
@@ -14,24 +15,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.core.protocols import KnownPartitionModel
 from bayes_lcs.evaluation.bracketed_evidence import (
     TARGET_VARIANCE,
     chains_for,
     concluded,
+    log_known_labels,
     posterior_starts,
 )
 from bayes_lcs.evaluation.log_evidence import Bracket, LogEvidence, MeanWeight
 
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
-    from bayes_lcs.inference.label_parts import Posed
+    from bayes_lcs.inference.particles import Posed
 
 __all__ = ["particle_evidence"]
 
 FloatArray = NDArray[np.float64]
 
-FEWEST_PARTICLES = 256
+FEWEST_PARTICLES = 64
 MOST_PARTICLES = 1024
 HOPELESS = 16.0
 """So many times the variance that is aimed at: more runs would change little."""
@@ -51,10 +55,13 @@ def _run_all(
     progress: bool | None,
     ends: NDArray[np.int64] | None = None,
 ) -> FloatArray:
-    """Log estimates ``(runs, parts)``; ``ends`` ``(runs, M)`` are labels to which they are led."""
-    from bayes_lcs.inference.label_particles import estimate
+    """Log estimates ``(runs, parts)``; ``ends`` ``(runs, M)`` are places to which they are led.
 
-    length = len(parts[0].part.cells)
+    Parts that needed more room are put back with it.
+    """
+    from bayes_lcs.inference.particles import estimate
+
+    length = parts[0].length
     size = RUNS_A_CALL if length * num_particles * RUNS_A_CALL <= CALL_SIZE else 1
     calls = [(number, first) for number in range(len(parts)) for first in range(0, runs, size)]
 
@@ -63,20 +70,20 @@ def _run_all(
         own = None
         if ends is not None:
             own = np.zeros((size, length), dtype=np.int64)
-            own[:, : len(posed.rows)] = ends[first : first + size, posed.rows]
-        return estimate(
-            posed.part,
-            posed.stages,
+            own[:, : len(posed.items)] = ends[first : first + size, posed.items]
+        parts[number], found = estimate(
+            posed,
             runs=size,
             num_particles=num_particles,
             seed=seed + 1_000_003 * (number * runs + first),
             ends=own,
         )
+        return found
 
     pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
     found: list[FloatArray] = []
     what = f"{num_particles} particles" + (", backwards" if ends is not None else "")
-    with progress_bar("reading rows", len(calls), progress) as tick:
+    with progress_bar("reading", len(calls), progress) as tick:
         try:
             # The first call compiles the program for all of them.
             found.append(call(*calls[0]))
@@ -106,6 +113,20 @@ def _settle(
         num_particles = min(num_particles * (2 if excess < 4.0 else 4), MOST_PARTICLES)
 
 
+def _pose(model: Any, data: GroupedTable) -> tuple[float, list[Posed], str]:
+    """What is known in closed form, the parts of what is not, and the name of their places."""
+    if not isinstance(model, KnownPartitionModel):
+        from bayes_lcs.inference import group_particles
+
+        return log_known_labels(model, data), [group_particles.pose(model, data)], "z"
+    from bayes_lcs.inference import label_parts
+
+    parts = label_parts.pose(model, data)
+    if not parts:
+        raise ValueError("no row lacks a label: there is nothing to sum over; use method='exact'")
+    return model.log_marginal(data.counts()), parts, "latent_label"
+
+
 def particle_evidence(
     model: Any,
     data: GroupedTable,
@@ -126,12 +147,7 @@ def particle_evidence(
     bracket
         Whether to run towards draws from the posterior too, for the upper end.
     """
-    from bayes_lcs.inference.label_parts import pose
-
-    parts = pose(model, data)
-    if not parts:
-        raise ValueError("no row lacks a label: there is nothing to sum over; use method='exact'")
-    base = model.log_marginal(data.counts())
+    base, parts, unknown = _pose(model, data)
     # Seeds next to each other must not share runs.
     seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(4)]
     num_particles, trial = _settle(parts, precision, seeds[0], progress)
@@ -142,12 +158,16 @@ def particle_evidence(
     ends = None
     if bracket:
         starts, rigorous = posterior_starts(model, data, runs, seeds[2], progress)
-        back = _run_all(parts, runs, num_particles, seeds[3], progress, starts["latent_label"])
+        ends_at = starts[unknown].astype(np.int64)
+        if unknown == "z":
+            ends_at = np.array([first_occurrence(z) for z in ends_at])
+        back = _run_all(parts, runs, num_particles, seeds[3], progress, ends_at)
         up = MeanWeight.of(-back)
         reverse = MeanWeight(base - up.value, up.standard_error, up.effective_draws)
         ends = Bracket(forward, reverse, rigorous)
+    summed, items = ("partitions", "group") if unknown == "z" else ("missing labels", "row")
     how = (
-        f"missing labels summed over by {num_particles} particles that read one row after the "
+        f"{summed} summed over by {num_particles} particles that read one {items} after the "
         f"other, {runs} runs"
     )
     return concluded(forward, ends, method="particles", model=model.name, how=how)

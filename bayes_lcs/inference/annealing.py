@@ -18,59 +18,22 @@ are then frozen: the estimate itself comes from new chains and stays unbiased.
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Hashable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.progress import Tick, progress_bar
+from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.inference.annealed_chains import AnnealedChains, AnnealedProblem
 
-__all__ = ["AnnealedDesign", "AnnealedProblem", "Schedule", "anneal", "pilot_schedule"]
+__all__ = ["Annealed", "Schedule", "anneal", "pilot_schedule"]
 
 FloatArray = NDArray[np.float64]
 
-SEGMENT = 64
 PILOT_CHAINS = 32
 PILOT_EFFICIENCY = 0.9
 MOST_PILOT_STEPS = 5000
-
-
-class AnnealedDesign(Hashable, Protocol):
-    """Everything that decides which program is compiled."""
-
-    def begin(self, data: Any, rng_key: jax.Array) -> Any:
-        """A draw from the base distribution."""
-
-    def transition(self, data: Any, reverse: bool) -> Callable[[jax.Array, Any, jax.Array], Any]:
-        """The moves at a temperature, or their reversal, as ``move(rng_key, state, t)``."""
-
-    def log_likelihood(self, data: Any, state: Any) -> jax.Array:
-        """What is tempered, of each independent part, ``(B,)``."""
-
-    def overflowed(self, state: Any) -> jax.Array:
-        """Whether a state ran out of room, which voids its chain."""
-
-
-class AnnealedProblem(Protocol):
-    """A model and a table, ready to be annealed."""
-
-    @property
-    def design(self) -> AnnealedDesign:
-        """What decides the program."""
-
-    @property
-    def data(self) -> Any:
-        """The arrays that it reads, a pytree."""
-
-    def enlarged(self) -> AnnealedProblem:
-        """The same with more room."""
 
 
 class Schedule(NamedTuple):
@@ -100,35 +63,27 @@ class Schedule(NamedTuple):
         return Schedule(refined, self.step_variance * (steps / wanted) ** 2)
 
 
-@partial(jax.jit, static_argnames="design")
-def _begin(design: AnnealedDesign, data: Any, keys: jax.Array) -> Any:
-    return jax.lax.map(lambda key: design.begin(data, key), keys)
+def _key(seed: int, purpose: int) -> jax.Array:
+    with jax.enable_x64(True):
+        return jax.random.fold_in(jax.random.key(seed), purpose)
 
 
-@partial(jax.jit, static_argnames="design")
-def _pilot_step(
-    design: AnnealedDesign, data: Any, keys: jax.Array, states: Any, temperature: jax.Array
-) -> tuple[Any, jax.Array]:
-    """The next temperature, as far as the efficiency of the worst part allows, and a move there."""
-    logs = jax.lax.map(lambda state: design.log_likelihood(data, state), states)
+def _next_temperature(temperature: float, logs: FloatArray) -> float:
+    """How far the efficiency of the worst part allows to go; ``logs`` ``(chains, B)``."""
 
-    def efficiency(step: jax.Array) -> jax.Array:
-        weights = jnp.exp(step * (logs - logs.max(axis=0)))
-        return (weights.mean(axis=0) ** 2 / (weights**2).mean(axis=0)).min()
-
-    def halve(_: int, bounds: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        low, high = bounds
-        middle = jnp.sqrt(low * high)
-        good = efficiency(middle) >= PILOT_EFFICIENCY
-        return jnp.where(good, middle, low), jnp.where(good, high, middle)
+    def good(step: float) -> bool:
+        weights = np.exp(step * (logs - logs.max(axis=0)))
+        efficiency = weights.mean(axis=0) ** 2 / (weights**2).mean(axis=0)
+        return bool(efficiency.min() >= PILOT_EFFICIENCY)
 
     left = 1.0 - temperature
-    low, _ = jax.lax.fori_loop(0, 60, halve, (left * 1e-9, left))
-    step = jnp.where(efficiency(left) >= PILOT_EFFICIENCY, left, low)
-    new = jnp.where(step == left, 1.0, temperature + step)
-    move = design.transition(data, False)
-    states = jax.lax.map(lambda chain: move(chain[0], chain[1], new), (keys, states))
-    return states, new
+    if good(left):
+        return 1.0
+    low, high = left * 1e-9, left
+    for _ in range(60):
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if good(middle) else (low, middle)
+    return temperature + low
 
 
 def pilot_schedule(
@@ -138,55 +93,24 @@ def pilot_schedule(
 
     Returns the problem too, with more room if the pilot needed it.
     """
-    with jax.enable_x64(True), progress_bar("pilot", MOST_PILOT_STEPS, progress) as tick:
-        root = jax.random.fold_in(jax.random.key(seed), 7)
+    with progress_bar("pilot", MOST_PILOT_STEPS, progress) as tick:
         while True:
-            states = _begin(problem.design, problem.data, jax.random.split(root, PILOT_CHAINS))
+            chains = AnnealedChains(problem, PILOT_CHAINS, _key(seed, 7))
+            chains.move(np.zeros(0), np.zeros(0))
             temperatures = [0.0]
-            for step in range(MOST_PILOT_STEPS):
-                keys = jax.random.split(jax.random.fold_in(root, step), PILOT_CHAINS)
-                now = jnp.asarray(temperatures[-1])
-                states, new = _pilot_step(problem.design, problem.data, keys, states, now)
-                temperatures.append(float(new))
-                tick(1, f"temperature {temperatures[-1]:.3g}")
-                if temperatures[-1] >= 1.0:
+            for _ in range(MOST_PILOT_STEPS):
+                new = _next_temperature(temperatures[-1], chains.log_likelihoods)
+                chains.move(np.array([new - temperatures[-1]]), np.array([new]))
+                temperatures.append(new)
+                tick(1, f"temperature {new:.3g}")
+                if new >= 1.0:
                     break
             if temperatures[-1] < 1.0:
                 temperatures.append(1.0)
-            if not bool(jax.vmap(problem.design.overflowed)(states).any()):
+            if not chains.overflowed:
                 variance = 1.0 / PILOT_EFFICIENCY - 1.0
                 return problem, Schedule(np.asarray(temperatures), variance)
             problem = problem.enlarged()
-
-
-@partial(jax.jit, static_argnames=("design", "reverse"))
-def _segment(
-    design: AnnealedDesign,
-    data: Any,
-    keys: jax.Array,
-    states: Any,
-    steps: jax.Array,
-    temperatures: jax.Array,
-    number: jax.Array,
-    first: jax.Array,
-    reverse: bool,
-) -> tuple[Any, jax.Array]:
-    """Some steps of all chains from step ``first`` on: new states, and what the weights gained."""
-    move = design.transition(data, reverse)
-
-    def path(chain: tuple[jax.Array, Any]) -> tuple[Any, jax.Array]:
-        key, state = chain
-
-        def step(i: jax.Array, carry: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
-            state, log_weight = carry
-            log_weight += steps[i] * design.log_likelihood(data, state)
-            state = move(jax.random.fold_in(key, first + i), state, temperatures[i])
-            return state, log_weight
-
-        start = jnp.zeros_like(design.log_likelihood(data, state))
-        return jax.lax.fori_loop(0, number, step, (state, start))
-
-    return jax.lax.map(path, (keys, states))
 
 
 class Annealed(NamedTuple):
@@ -218,87 +142,15 @@ def anneal(
     Returns the problem too, with more room if chains needed it.
     """
     taus = schedule.temperatures
-    reverse = starts is not None
     deltas = np.diff(taus)
-    at = taus[1:] if not reverse else taus[:-1][::-1]
-    deltas = deltas if not reverse else deltas[::-1]
+    at = taus[1:] if starts is None else taus[:-1][::-1]
+    deltas = deltas if starts is None else deltas[::-1]
     while True:
-        found = _run(problem, deltas, at, chains, seed, starts, reverse, progress)
-        with jax.enable_x64(True):
-            if not bool(jax.vmap(problem.design.overflowed)(found.states).any()):
-                return problem, found
-        if reverse:
+        moved = AnnealedChains(problem, chains, _key(seed, 10 if starts is None else 11), starts)
+        with progress_bar("annealing", chains * len(deltas), progress) as tick:
+            log_weights = moved.move(deltas, at, tick)
+        if not moved.overflowed:
+            return problem, Annealed(log_weights, moved.states)
+        if starts is not None:
             raise RuntimeError("a reversed chain ran out of room; enlarge the problem first")
         problem = problem.enlarged()
-
-
-def _run(
-    problem: AnnealedProblem,
-    deltas: FloatArray,
-    at: FloatArray,
-    chains: int,
-    seed: int,
-    starts: Any,
-    reverse: bool,
-    progress: bool | None,
-) -> Annealed:
-    design, data = problem.design, problem.data
-    stop = threading.Event()
-    with jax.enable_x64(True):
-        root = jax.random.fold_in(jax.random.key(seed), 11 if reverse else 10)
-        keys = jax.random.split(root, chains)
-        if starts is None:
-            starts = _begin(design, data, jax.random.split(jax.random.fold_in(root, 1), chains))
-
-    def run_part(part: NDArray[np.int64], tick: Tick) -> tuple[Any, jax.Array]:
-        with jax.enable_x64(True):
-            own, states = keys[part], jax.tree.map(lambda leaf: leaf[part], starts)
-            total = jnp.zeros(())
-            for first in range(0, len(deltas), SEGMENT):
-                if stop.is_set():
-                    raise KeyboardInterrupt
-                number = min(SEGMENT, len(deltas) - first)
-                steps, temperatures = (
-                    jnp.asarray(np.pad(values[first : first + number], (0, SEGMENT - number)))
-                    for values in (deltas, at)
-                )
-                states, gained = _segment(
-                    design,
-                    data,
-                    own,
-                    states,
-                    steps,
-                    temperatures,
-                    jnp.asarray(number),
-                    jnp.asarray(first),
-                    reverse,
-                )
-                gained.block_until_ready()
-                total = total + gained
-                tick(number * len(part), "backwards" if reverse else "forwards")
-            return states, total
-
-    workers = min(len(os.sched_getaffinity(0)), chains)
-    while chains % workers:
-        workers -= 1
-    parts = np.split(np.arange(chains), chains // _part_size(chains, workers))
-    with (
-        progress_bar("annealing", chains * len(deltas), progress) as tick,
-        ThreadPoolExecutor(workers) as pool,
-    ):
-        futures = [pool.submit(run_part, part, tick) for part in parts]
-        try:
-            done = [future.result() for future in futures]
-        except KeyboardInterrupt:
-            stop.set()
-            raise
-    with jax.enable_x64(True):
-        states = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *[s for s, _ in done])
-        weights = np.concatenate([np.asarray(weight) for _, weight in done])
-    return Annealed(weights, states)
-
-
-def _part_size(chains: int, workers: int) -> int:
-    """Chains that run one after the other in one call: few, so that calls end soon."""
-    share = chains // workers
-    return max(size for size in range(1, min(share, 8) + 1) if share % size == 0)

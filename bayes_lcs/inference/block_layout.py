@@ -134,7 +134,9 @@ def row_presence(schema: Schema, features: NDArray) -> NDArray[np.int8]:
 def log_marginal(layout: BlockLayout, counts: jax.Array) -> jax.Array:
     """``log m`` of blocks with counts ``(..., D)``."""
     if layout.table.size:
-        terms = layout.table[layout.offset + counts]
+        # No count is outside of its table; checks would take longer than the look-up.
+        where = layout.offset + counts
+        terms = layout.table.at[where].get(mode="promise_in_bounds", wrap_negative_indices=False)
     else:
         terms = log_rising(layout.prior, counts)
     return terms @ layout.sign

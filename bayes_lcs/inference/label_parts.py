@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -10,29 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.protocols import KnownPartitionModel
-from bayes_lcs.inference.label_particles import Part, Reading, reading
+from bayes_lcs.inference.label_particles import LabelParticles, Part
+from bayes_lcs.inference.particles import Posed, reading
 from bayes_lcs.inference.sharing_problem import rounded_up
 
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["Posed", "pose"]
-
-
-class Posed(NamedTuple):
-    """A part, how it is read, and which of the table's rows without a label are in it.
-
-    Attributes
-    ----------
-    part, stages
-        For :func:`bayes_lcs.inference.label_particles.estimate`.
-    rows : (n,)
-        Positions among the rows without a label.
-    """
-
-    part: Part
-    stages: Reading
-    rows: NDArray[np.int64]
+__all__ = ["pose"]
 
 
 def pose(model: KnownPartitionModel, data: GroupedTable) -> list[Posed]:
@@ -48,9 +33,11 @@ def pose(model: KnownPartitionModel, data: GroupedTable) -> list[Posed]:
     num_stages = len(reading(length).ends)
     return [
         Posed(
+            LabelParticles(data.num_labels),
             _part(model, data, partition, latent[rows], length),
             reading(len(rows), num_stages),
             rows,
+            length,
         )
         for rows in inside
     ]
@@ -84,7 +71,6 @@ def _part(
             jnp.asarray(np.pad(where, ((0, fill), (0, 0))), dtype=jnp.int32),
             jnp.asarray(np.pad(present, ((0, fill), (0, 0)))),
             jnp.asarray(np.pad(owner, (0, fill))),
-            jnp.asarray(len(rows), dtype=jnp.int32),
             jnp.asarray(np.vstack([cells.T, np.ones((1, schema.num_labels))])),
             jnp.asarray(schema.sum_values(cells).T),
             jnp.asarray(labels, dtype=float),

@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 
 import bayes_lcs as bl
-from bayes_lcs.inference import label_particles
+from bayes_lcs.inference import particles as smc
 from bayes_lcs.inference.label_parts import pose
 
 RUNS = 4000
@@ -57,16 +57,14 @@ def run(
     """Log estimates of ``P(X | X and Y of labelled rows)``, parts added up."""
     total = np.zeros(RUNS)
     for number, posed in enumerate(pose(model, data)):
-        stages = posed.stages
         if renewals == "rare":
-            stages = stages._replace(renews=np.arange(len(stages.ends)) == 3)
+            renews = np.arange(len(posed.stages.ends)) == 3
+            posed = posed._replace(stages=posed.stages._replace(renews=renews))
         own = None
         if ends is not None:
-            own = np.zeros((RUNS, len(posed.part.cells)), dtype=np.int64)
-            own[:, : len(posed.rows)] = ends[:, posed.rows]
-        total += label_particles.estimate(
-            posed.part, stages, runs=RUNS, num_particles=particles, seed=number, ends=own
-        )
+            own = np.zeros((RUNS, posed.length), dtype=np.int64)
+            own[:, : len(posed.items)] = ends[:, posed.items]
+        total += smc.estimate(posed, runs=RUNS, num_particles=particles, seed=number, ends=own)[1]
     return total
 
 
@@ -106,22 +104,24 @@ def test_drawing_labels_again_leaves_their_posterior_as_it_is():
     num_particles = 40_000
     rng = np.random.default_rng(7)
     drawn = every[rng.choice(len(every), num_particles, p=probabilities)]
-    part = pose(model, data)[0].part
+    design, part, _, _, length = pose(model, data)[0]
+    free = jnp.asarray(-1)
     with jax.enable_x64(True):
-        state = label_particles.init(part, num_particles)
+        state = smc.init(design, part, length, num_particles)
         keys = jax.random.split(jax.random.key(3), 5)
+        held = state.held
         for row in range(5):
-            state = label_particles._count(part, state, row, one_hot(drawn[:, row]))
-        state = state._replace(labels=state.labels.at[:5].set(drawn.T.astype(np.int8)))
+            held = design.moved(part, held, row, one_hot(drawn[:, row] - 2), one_hot(drawn[:, row]))
+        state = state._replace(held=held, places=state.places.at[:5].set(drawn.T.astype(np.int16)))
         for row in range(5):
-            state, _ = label_particles._place(part, keys[row], state, row, False, jnp.asarray(-1))
-    codes = np.asarray(state.labels)[:5].T @ (2 ** np.arange(4, -1, -1))
+            state, _ = smc._place(design, part, keys[row], state, row, False, free)
+    codes = np.asarray(state.places)[:5].T @ (2 ** np.arange(4, -1, -1))
     observed = np.bincount(codes, minlength=32)
     expected = num_particles * probabilities
     common = expected >= 5
     pooled = [np.append(v[common], v[~common].sum()) for v in (observed, expected)]
     assert chisquare(*pooled).pvalue > 1e-4
-    assert (drawn != np.asarray(state.labels)[:5].T).any(axis=1).mean() > 0.2
+    assert (drawn != np.asarray(state.places)[:5].T).any(axis=1).mean() > 0.2
 
 
 def one_hot(labels: NDArray) -> NDArray:
@@ -130,15 +130,16 @@ def one_hot(labels: NDArray) -> NDArray:
 
 def test_drawn_anew_in_proportion_to_their_weights_and_the_leader_stays_first():
     weights = np.array([0.1, 0.4, 0.3, 0.2])
-    part = pose(MODELS["complete sharing"], table())[0].part
+    design, part, _, _, length = pose(MODELS["complete sharing"], table())[0]
     with jax.enable_x64(True):
-        state = label_particles.init(part, 4)._replace(log_weights=jnp.log(weights))
-        state = state._replace(owners=jnp.broadcast_to(jnp.arange(4.0), state.owners.shape))
+        state = smc.init(design, part, length, 4)._replace(log_weights=jnp.log(weights))
+        owners = jnp.broadcast_to(jnp.arange(4.0), state.held.owners.shape)
+        state = state._replace(held=state.held._replace(owners=owners))
         keys = jax.random.split(jax.random.key(1), 3000)
 
         def chosen(is_led: bool) -> NDArray:
-            draw = jax.vmap(lambda key: label_particles._drawn_anew(key, state, is_led))
-            return np.asarray(draw(keys).owners[:, 0, 0]).astype(int)
+            draw = jax.vmap(lambda key: smc._drawn_anew(design, key, state, is_led))
+            return np.asarray(draw(keys).held.owners[:, 0, 0]).astype(int)
 
         free, led = chosen(jnp.asarray(False)), chosen(jnp.asarray(True))
     assert (led[:, 0] == 0).all()
@@ -154,7 +155,7 @@ def test_more_particles_spread_less():
 
 
 def test_stages_grow_with_the_rows_and_end_with_the_last():
-    stages = label_particles.reading(300, stages=200)
+    stages = smc.reading(300, stages=200)
     ends = np.asarray(stages.ends)
     assert ends[0] == 1
     assert (np.diff(ends) >= 0).all()
