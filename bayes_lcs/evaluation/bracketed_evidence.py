@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.naive_bayes import log_label_marginal
+from bayes_lcs.core.priors import Gamma
 from bayes_lcs.evaluation.log_evidence import Bracket, EvidenceWarning, LogEvidence, MeanWeight
 from bayes_lcs.inference.conditioning import can_be_exact, condition
 from bayes_lcs.inference.exact_posterior import ExactPosterior
@@ -36,6 +37,10 @@ MARGIN = 1.25
 LEAST_EFFECTIVE_CHAINS = 20.0
 MOST_EXACT_GROUPS = 21
 LEAST_DRAWS = 200
+SAMPLED_CHAINS = 4
+APART = 10
+"""Sweeps between the draws at which reversed chains begin: nearly independent, as their error
+takes them to be."""
 
 
 def chains_for(trial: FloatArray, precision: float, max_chains: int) -> int:
@@ -69,15 +74,16 @@ def posterior_starts(
     model: Any, data: GroupedTable, chains: int, seed: int, progress: bool | None
 ) -> tuple[dict[str, NDArray], bool]:
     """Draws of everything unknown, one for each chain, and whether they are exact."""
-    method: Literal["exact", "sample"] = (
-        "exact" if can_be_exact(model, data, MOST_EXACT_GROUPS) else "sample"
-    )
+    # An exact posterior has a learned feature prior integrated out: there are no draws of it.
+    is_learned = isinstance(model.feature_prior, Gamma)
+    is_exact = not is_learned and can_be_exact(model, data, MOST_EXACT_GROUPS)
+    method: Literal["exact", "sample"] = "exact" if is_exact else "sample"
     posterior = condition(
         model,
         data,
         method=method,
-        draws=max(LEAST_DRAWS, 2 * chains),
-        chains=4,
+        draws=max(LEAST_DRAWS, -(-APART * chains // SAMPLED_CHAINS)),
+        chains=SAMPLED_CHAINS,
         seed=seed,
         progress=progress,
     )

@@ -72,7 +72,7 @@ class Held(NamedTuple):
 
 
 def _chosen(blocks: jax.Array, mask: jax.Array) -> jax.Array:
-    """The counts ``(P, D)`` of one slot of each particle, zero where ``mask`` ``(K, P)`` has none."""
+    """Counts ``(P, D)`` of one slot of each particle, zero where ``mask`` ``(K, P)`` has none."""
     return jnp.where(mask[..., None], blocks, 0).sum(axis=0, dtype=blocks.dtype)
 
 

@@ -13,6 +13,7 @@ import pytest
 from scipy.special import logsumexp
 
 import bayes_lcs as bl
+from bayes_lcs.evaluation.bracketed_evidence import posterior_starts
 from bayes_lcs.evaluation.evidence_bounds import bound_from_partitions, bound_from_singletons
 from bayes_lcs.evaluation.log_evidence import Bracket, MeanWeight
 from tests.models.prototype_grid import grid_log_evidence
@@ -105,6 +106,16 @@ def test_learned_hyper_parameters_are_integrated_out():
     found = bl.evidence(model, data, precision=0.04)
     assert found.method == "ais"
     assert_estimates(found, float(expected), 0.05)
+
+
+@pytest.mark.parametrize("kind", [bl.NoSharing, bl.CompleteSharing, bl.ClusteredNaiveBayes])
+def test_chains_backwards_begin_at_draws_of_all_that_is_learned(kind: Any):
+    """An exact posterior knows the evidence under a learned prior, but has no draws of it."""
+    model = kind(feature_prior=bl.Gamma(2.0, 1.5))
+    data, _ = model.simulate(BINARY, [3, 2], seed=1)
+    starts, is_rigorous = posterior_starts(model, data, 16, 0, False)
+    assert len(np.unique(starts["beta"])) > 8
+    assert not is_rigorous
 
 
 @pytest.mark.slow

@@ -6,13 +6,14 @@ its variance (Jensen) and has a stated error that is small where it lies low. Lo
 with the variance of 0.25 that schedules aim at would have scores of mean -0.07 and mean square
 1.07; tests of a mean square and of a mean, each at 1e-3 over 120 runs, can hardly see that.
 
-Seeds 0 to 119 were set before any result. Not all seeds pass: 200 other runs (seeds 0, 1000, ...)
-had a mean square of 1.41 at the reversed end, which fails here, with 0.94 at the forward end. 200
-groups of 64 chains under one schedule had 0.99 and 1.20. The upper end is thus the less certain.
+Seeds 0 to 119 were set before any result. Over 1,000 groups of 64 chains under two schedules the
+mean squares were 1.02 at the forward end and 1.14 at the reversed one, whose stated errors are thus
+too small by a few per cent; tests over 120 runs can hardly see that either.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from scipy.stats import chi2, norm
 import bayes_lcs as bl
 from bayes_lcs.evaluation.annealed_evidence import TRIAL_CHAINS
 from bayes_lcs.evaluation.bracketed_evidence import LEAST_CHAINS, chains_for
-from bayes_lcs.evaluation.log_evidence import MeanWeight
+from bayes_lcs.evaluation.log_evidence import EvidenceWarning, MeanWeight
 from bayes_lcs.inference import annealing
 from bayes_lcs.inference.annealing import Annealed, Schedule
 
@@ -45,7 +46,10 @@ def runs() -> Runs:
     truth = bl.exact(MODEL, data, progress=False).log_evidence
     ends, covered = [], []
     for seed in range(NUM_RUNS):
-        found = bl.evidence(MODEL, data, "ais", seed=seed, progress=False)
+        with warnings.catch_warnings():
+            # One pair of ends in 370 is more than three errors apart: the tests count that.
+            warnings.simplefilter("ignore", EvidenceWarning)
+            found = bl.evidence(MODEL, data, "ais", seed=seed, progress=False)
         ends.append(found.bracket)
         covered.append(found.lower < truth < found.upper)
     values = np.array([(end.forward.value, end.reverse.value) for end in ends]) - truth
