@@ -1,9 +1,9 @@
-"""Annealed importance sampling of clustered naive Bayes: its error by time, its time by groups.
+"""Evidence of clustered naive Bayes by sampling: its error by time, its time by groups.
 
 *Precision*  21 groups whose partition stays open, where the sum over all partitions is the truth.
              The program is compiled before the clocks start.
-*Groups*     tables of the same kind with more groups, each in a process of its own that is stopped
-             after some CPU seconds; compilation included and stated.
+*Groups*     tables of the same kind with more groups, by particles and by temperatures, each in a
+             process of its own that is stopped after some CPU seconds; compilation stated.
 *Compare*    all four models on the built-in meeting data, 21 people with 180 requests each, in a
              fresh process: what a user waits for.
 
@@ -36,7 +36,8 @@ PRECISIONS = {
 }
 EXACT_GROUPS = {Scale.SMOKE: 8, Scale.NORMAL: 21, Scale.FULL: 21}
 GROUPS = {Scale.SMOKE: (8,), Scale.NORMAL: (21, 100, 1_000), Scale.FULL: (21, 100, 300, 1_000)}
-LIMIT = {Scale.SMOKE: 120, Scale.NORMAL: 300, Scale.FULL: 7_200}  # CPU seconds of a rung
+METHODS = ("particles", "ais")
+LIMIT = {Scale.SMOKE: 120, Scale.NORMAL: 900, Scale.FULL: 7_200}  # CPU seconds of a rung
 COARSE = 0.3
 MOST_CHAINS = 8_192
 TIMED_OUT = -signal.SIGXCPU
@@ -48,7 +49,7 @@ def flat_groups(num_groups: int) -> bl.GroupedTable:
     )[0]
 
 
-def annealed(data: bl.GroupedTable, precision: float, seed: int) -> dict[str, float]:
+def estimated(data: bl.GroupedTable, method: str, precision: float, seed: int) -> dict[str, float]:
     """One estimate, without reversed chains, and what it took."""
     before, clock = cpu_seconds(), time.perf_counter()
     with warnings.catch_warnings():
@@ -57,7 +58,7 @@ def annealed(data: bl.GroupedTable, precision: float, seed: int) -> dict[str, fl
         found = bl.evidence(
             bl.ClusteredNaiveBayes(),
             data,
-            "ais",
+            method,
             precision=precision,
             max_chains=MOST_CHAINS,
             bracket=False,
@@ -76,10 +77,10 @@ def annealed(data: bl.GroupedTable, precision: float, seed: int) -> dict[str, fl
 def precision_table(scale: Scale) -> Table:
     data = flat_groups(EXACT_GROUPS[scale])
     exact = bl.exact(bl.ClusteredNaiveBayes(), data, progress=False).log_evidence
-    compiled = annealed(data, 1.0, 0)
+    compiled = estimated(data, "ais", 1.0, 0)
     rows = []
     for number, precision in enumerate(PRECISIONS[scale], start=1):
-        found = annealed(data, precision, 100 * number)
+        found = estimated(data, "ais", precision, 100 * number)
         error = found["value"] - exact
         rows.append(
             (
@@ -117,14 +118,14 @@ def precision_table(scale: Scale) -> Table:
 # Groups -------------------------------------------------------------------------------------------
 
 
-def rung(num_groups: int, limit: int) -> dict[str, float]:
+def rung(num_groups: int, method: str, limit: int) -> dict[str, float]:
     """A run of this many groups twice, the second without compilation; in its own process."""
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     data = flat_groups(num_groups)
-    first = annealed(data, COARSE, 0)
+    first = estimated(data, method, COARSE, 0)
     print(json.dumps({**first, "first": first["cpu"]}), flush=True)
     if cpu_seconds() < limit / 3:
-        again = annealed(data, COARSE, 1)
+        again = estimated(data, method, COARSE, 1)
         print(json.dumps({**again, "first": first["cpu"]}), flush=True)
     return first
 
@@ -152,31 +153,35 @@ def apart(*arguments: object) -> Any:
 
 def groups_table(scale: Scale) -> Table:
     rows: list[tuple[Any, ...]] = []
-    previous: tuple[int, float] | None = None
-    for num_groups in GROUPS[scale]:
-        found = apart(num_groups, LIMIT[scale])
-        if found is None:
-            rows.append((num_groups, None, f"not in {LIMIT[scale]}", *[None] * 4))
-            continue
-        growth = None
-        if previous is not None:
-            growth = (found["cpu"] / previous[1]) / (num_groups / previous[0])
-        previous = num_groups, found["cpu"]
-        rows.append(
-            (
-                num_groups,
-                f"{found['value']:.2f}",
-                found["first"],
-                found["cpu"],
-                found["wall"],
-                found["standard_error"],
-                growth,
+    for method in METHODS:
+        previous: tuple[int, float] | None = None
+        for num_groups in GROUPS[scale]:
+            found = apart(num_groups, method, LIMIT[scale])
+            if found is None:
+                late = f"not in {LIMIT[scale]}"
+                rows.append((method, num_groups, None, late, *[None] * 4))
+                continue
+            growth = None
+            if previous is not None:
+                growth = (found["cpu"] / previous[1]) / (num_groups / previous[0])
+            previous = num_groups, found["cpu"]
+            rows.append(
+                (
+                    method,
+                    num_groups,
+                    f"{found['value']:.2f}",
+                    found["first"],
+                    found["cpu"],
+                    found["wall"],
+                    found["standard_error"],
+                    growth,
+                )
             )
-        )
     return Table(
         "evidence_scale_groups",
-        f"AIS by number of groups, precision {COARSE}",
+        f"Evidence by number of groups, precision {COARSE}",
         (
+            "method",
             "groups",
             "log evidence",
             "first (CPU s)",
@@ -218,8 +223,10 @@ def figure(tables: list[Table]) -> Figure:
     left.loglog(seconds, [abs(row[2]) for row in precision.rows], "x", label="error")
     left.set(xlabel="CPU seconds", ylabel="nats", title=precision.title)
     left.legend()
-    known = [(row[0], row[3]) for row in groups.rows if row[3] is not None]
-    right.loglog([x for x, _ in known], [y for _, y in known], "o-")
+    for method in METHODS:
+        known = [row for row in groups.rows if row[0] == method and row[4] is not None]
+        right.loglog([row[1] for row in known], [row[4] for row in known], "o-", label=method)
+    right.legend()
     right.set(xlabel="groups", ylabel="CPU seconds", title=groups.title)
     for panel in (left, right):
         panel.title.set_fontsize("small")
@@ -231,4 +238,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "compare":
         compare()
     else:
-        rung(int(sys.argv[1]), int(sys.argv[2]))
+        rung(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))
