@@ -41,7 +41,7 @@ def contestants(name: str) -> list[str]:
     """Those that take a problem, our default first."""
     own = ["ours, importance", "ours, AIS"]
     if not isinstance(PROBLEMS[name], Factor):
-        own = ["ours, AIS", "ours, exact"]
+        own = ["ours, particles", "ours, AIS", "ours, exact"]
     return [*own, *(peer for peer in CONTESTANTS if not peer.startswith("ours"))]
 
 

@@ -314,6 +314,7 @@ def jaxns_nested(problem: Problem) -> Run:
 CONTESTANTS: dict[str, tuple[str, Callable[[Problem], Run]]] = {
     "ours, importance": ("bayes_lcs", ours("importance")),
     "ours, AIS": ("bayes_lcs", ours("ais")),
+    "ours, particles": ("bayes_lcs", ours("particles")),
     "ours, exact": ("bayes_lcs", ours("exact")),
     "PyMC SMC": ("pymc", pymc_smc),
     "blackjax SMC": ("blackjax", blackjax_smc),

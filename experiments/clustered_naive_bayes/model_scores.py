@@ -29,7 +29,7 @@ class Score(NamedTuple):
     """A row of numbers, and what they were taken from."""
 
     row: dict[str, Any]
-    evidence: bl.LogEvidence | None
+    evidence: bl.LogEvidence
     left_out: bl.LeftOut
 
 
@@ -38,11 +38,10 @@ def score(model: Any, setting: Setting) -> Score:
     start = time.perf_counter()
     fitted: Any = posterior(model, setting)
     left_out = bl.leave_one_out(fitted)
-    evidence: bl.LogEvidence | None = None
     if isinstance(fitted, bl.ExactPosterior):
         evidence = evidence_of(fitted)
-    elif model.name != CLUSTERED:
-        evidence = bl.evidence(model, setting.data, seed=setting.seed, progress=False)
+    else:
+        evidence = bl.evidence(model, setting.data, seed=setting.seed)
     zero_one, log = left_out.mean_loss(), left_out.mean_loss("log")
     clusters = {ALONE: setting.data.num_groups, TOGETHER: 1}.get(model.name, np.nan)
     if isinstance(fitted, ClusteredPosterior):
@@ -51,8 +50,8 @@ def score(model: Any, setting: Setting) -> Score:
         clusters = float((fitted.partitions().max(axis=1) + 1).mean())
     row = {
         "model": model.name,
-        "log_evidence": evidence.value if evidence else np.nan,
-        "evidence_error": evidence.standard_error if evidence else np.nan,
+        "log_evidence": evidence.value,
+        "evidence_error": evidence.standard_error,
         "wrong_labels": zero_one.value,
         "wrong_labels_error": zero_one.standard_error,
         "log_loss": log.value,
@@ -67,9 +66,7 @@ def score(model: Any, setting: Setting) -> Score:
 def printed_rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
     """The table as it is printed; None where there is no number."""
 
-    def with_error(value: float, error: float, digits: int) -> str | None:
-        if np.isnan(value):
-            return None
+    def with_error(value: float, error: float, digits: int) -> str:
         return f"{value:,.{digits}f}" + (f" ± {error:.{digits}f}" if error else " (exact)")
 
     named: list[Any] = list(frame.itertuples(index=False))
@@ -77,7 +74,7 @@ def printed_rows(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
         (
             row.model,
             with_error(row.log_evidence, row.evidence_error, 2),
-            None if np.isnan(row.nats_below_best) else f"{row.nats_below_best:,.1f}",
+            f"{row.nats_below_best:,.1f}",
             with_error(row.wrong_labels, row.wrong_labels_error, 4),
             with_error(row.log_loss, row.log_loss_error, 4),
             None if np.isnan(row.clusters) else f"{row.clusters:.2f}",

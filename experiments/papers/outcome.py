@@ -35,11 +35,16 @@ class Outcome:
 
 
 def write(name: str, outcome: Outcome, comparison: pd.DataFrame, folder: Path) -> list[Path]:
-    """The numbers and the comparison as CSV, the pictures as PNG; the paths written."""
+    """The numbers and the comparison as CSV, the pictures as PNG; the paths written.
+
+    Where nothing was published there is no comparison.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{name}.csv", folder / f"{name}_comparison.csv"]
+    paths = [folder / f"{name}.csv"]
     outcome.numbers.to_csv(paths[0], index=False)
-    comparison.to_csv(paths[1], index=False)
+    if len(comparison):
+        paths.append(folder / f"{name}_comparison.csv")
+        comparison.to_csv(paths[-1], index=False)
     for ending, figure in outcome.figures.items():
         paths.append(folder / f"{name}{ending}.png")
         figure.savefig(paths[-1], dpi=130)

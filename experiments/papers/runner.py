@@ -69,7 +69,8 @@ class Paper:
         for table in outcome.tables:
             table.show(console)
         comparison = compare(name, outcome.findings, setting, self.claims)
-        show_comparison(comparison, console, f"The {self.kind} and we")
+        if len(comparison):
+            show_comparison(comparison, console, f"The {self.kind} and we")
         for path in write(name, outcome, comparison, out):
             console.print(Text(f"Written: {path}"), soft_wrap=True)
         console.print(Text(f"{time.perf_counter() - start:.0f} seconds\n"))

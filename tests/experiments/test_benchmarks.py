@@ -95,7 +95,7 @@ def test_evidence_scale_at_its_smallest(tmp_path):
         assert row[1] <= row[0]
         # Five standard errors: twice in a million runs by chance.
         assert abs(row[3]) < 5.0
-    assert [row[0] for row in groups["rows"]] == [8]
+    assert [row[:2] for row in groups["rows"]] == [["particles", 8], ["ais", 8]]
     assert len(compared["rows"]) == 4
     assert (tmp_path / "evidence_scale.png").stat().st_size > 0
 
