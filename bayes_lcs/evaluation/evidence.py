@@ -29,6 +29,10 @@ __all__ = ["conditional_evidence", "evidence", "evidence_of"]
 
 METHODS = ("auto", "exact", "importance", "particles", "ais")
 
+MOST_ANNEALED_GROUPS = 100
+"""So many groups are annealed, with split-merge moves that particles do not have: groups with
+hundreds of rows are large steps for these. Beyond, temperatures take hours."""
+
 
 def evidence_of(posterior: ExactPosterior) -> LogEvidence:
     """The evidence that an exact posterior has already computed."""
@@ -45,7 +49,10 @@ def _best_method(model: Any, data: GroupedTable, variant: str) -> str:
         return "importance" if is_labelled(data) and not learned else "ais"
     if can_be_exact(model, data, MAX_GROUPS):
         return "exact"
-    return "particles" if variant == "collapsed" and not _why_no_particles(model, data) else "ais"
+    if variant != "collapsed" or _why_no_particles(model, data):
+        return "ais"
+    few = not isinstance(model, KnownPartitionModel) and data.num_groups <= MOST_ANNEALED_GROUPS
+    return "ais" if few else "particles"
 
 
 def evidence(
@@ -72,8 +79,7 @@ def evidence(
         ``auto`` takes the closed form (no sharing, complete sharing), the exact sum over all
         partitions (clustered naive Bayes up to 24 groups), importance sampling of the factors
         (prototype), particles where labels are missing (no sharing, complete sharing) or groups
-        are more than that (clustered naive Bayes), and annealed importance sampling where
-        hyper-parameters are learned or labels are missing in the other models.
+        are more than 100 (clustered naive Bayes), and annealed importance sampling elsewhere.
     precision
         Standard error in nats that particles and annealed importance sampling aim at. How many
         runs or chains that takes is settled by trials before the first one that counts.

@@ -105,8 +105,8 @@ class LogEvidence:
     standard_error
         Zero where the value is exact.
     method
-        ``"closed-form"``, ``"exact"`` (sum over all partitions), ``"importance"``, ``"ais"``, or
-        for a ratio of two such the two joined by ``"/"``.
+        ``"closed-form"``, ``"exact"`` (sum over all partitions), ``"importance"``,
+        ``"particles"``, ``"ais"``, or for a ratio of two such the two joined by ``"/"``.
     effective_draws
         Effective sample size of the weights (the smallest, where several integrals are added);
         infinite where the value is exact.

@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 
 import bayes_lcs as bl
+from bayes_lcs.evaluation.evidence import _best_method
 from bayes_lcs.inference import particles as smc
 from bayes_lcs.inference.group_particles import GroupParticles, pose
 from tests.oracles import all_partitions
@@ -110,14 +111,20 @@ def test_more_particles_spread_less():
 def test_evidence_of_more_groups_than_can_be_summed_over():
     """Particles and annealing by temperature are two ways to one number."""
     data, _ = MODEL.simulate(bl.Schema(2, (3, 2, 2)), [6] * 40, seed=2)
-    found = bl.evidence(MODEL, data)
-    assert found.method == "particles"
+    found = bl.evidence(MODEL, data, "particles")
     assert found.bracket is not None
     assert found.bracket.agrees
-    other = bl.evidence(MODEL, data, "ais")
+    other = bl.evidence(MODEL, data)
+    assert other.method == "ais"
     assert abs(found.value - other.value) < 4.0 * np.hypot(
         found.standard_error, other.standard_error
     )
+
+
+@pytest.mark.parametrize(("groups", "method"), [(24, "exact"), (25, "ais"), (101, "particles")])
+def test_the_number_of_groups_decides_how(groups: int, method: str):
+    data, _ = MODEL.simulate(bl.Schema(2, (2,)), [1] * groups, seed=0)
+    assert _best_method(MODEL, data, "collapsed") == method
 
 
 @pytest.mark.parametrize(
