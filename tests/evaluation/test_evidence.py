@@ -73,7 +73,7 @@ def test_prototype(case):
 def test_methods_that_do_not_fit(case):
     with pytest.raises(ValueError, match=r"one of auto, exact, .*, ais, got 'guess'"):
         bl.evidence(bl.NoSharing(), case.table, "guess")
-    with pytest.raises(ValueError, match="known partition, not Clustered"):
+    with pytest.raises(ValueError, match="only where no label is missing"):
         bl.evidence(bl.ClusteredNaiveBayes(), case.table.mask_labels([3]), "particles")
     learned = bl.NoSharing(feature_prior=bl.Gamma(2.0, 2.0))
     with pytest.raises(ValueError, match="not learned"):
