@@ -71,8 +71,8 @@ def annealed_evidence(
     model: Any,
     data: GroupedTable,
     *,
-    precision: float = 0.1,
-    max_chains: int = 512,
+    precision: float | None = None,
+    max_chains: int | None = None,
     bracket: bool = True,
     variant: str = "collapsed",
     seed: int = 0,
@@ -87,7 +87,7 @@ def annealed_evidence(
         no reversed chains here.
     precision
         Standard error that the number of chains aims at; never more than ``max_chains``, and
-        never fewer than 64 unless that is less.
+        never fewer than 64 unless that is less. None as for :func:`bayes_lcs.evidence`.
     bracket
         Whether to run reversed chains too, for the upper end.
     """
@@ -105,7 +105,9 @@ def annealed_evidence(
     seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(5)]
     problem: Any
     problem, schedule, trial = _settle(posed, seeds[:2], progress)
-    num_chains = chains_for(trial, precision, max_chains)
+    items = data.num_groups + int((data.labels < 0).sum())
+    work = float(items * len(schedule.temperatures))
+    num_chains = chains_for(trial, precision, max_chains, work)
     problem, done = anneal(problem, schedule, chains=num_chains, seed=seeds[2], progress=progress)
     found = MeanWeight.of(done.log_weights)
     forward = MeanWeight(base + found.value, found.standard_error, found.effective_draws)

@@ -20,13 +20,29 @@ from bayes_lcs.inference.exact_posterior import ExactPosterior
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["TARGET_VARIANCE", "chains_for", "concluded", "log_known_labels", "posterior_starts"]
+__all__ = [
+    "COARSE",
+    "FINE",
+    "TARGET_VARIANCE",
+    "chains_for",
+    "concluded",
+    "log_known_labels",
+    "posterior_starts",
+]
 
 FloatArray = NDArray[np.float64]
 
 TARGET_VARIANCE = 0.25
 """Of the log weights: far below one, their mean is not ruled by a few of them."""
 
+COARSE, FINE = 0.1, 0.01
+"""Standard errors aimed at where none was asked for: the finer one where it can be afforded."""
+
+AFFORDABLE = 8e6
+"""Updates of a group or a label that all chains together may make for the finer error: some 40
+seconds of one core."""
+
+MOST_CHAINS, MOST_FINE_CHAINS = 512, 2048
 BATCH = 32
 LEAST_CHAINS = 64
 """With fewer, weights being skewed, stated errors are too small."""
@@ -43,23 +59,44 @@ APART = 10
 takes them to be."""
 
 
-def chains_for(trial: FloatArray, precision: float, max_chains: int) -> int:
+def chains_for(
+    trial: FloatArray, precision: float | None, max_chains: int | None, work: float = np.inf
+) -> int:
     """Chains that the wanted standard error needs, if trial log weights ``(n, B)`` are normal.
 
     The relative variance of a weight is then ``exp(v) - 1``, and a variance of log weights is
     learned from few of them where that of the weights themselves is not. They are counted
     beforehand: adding chains until the error looks small stops before the large weights come.
 
+    Parameters
+    ----------
+    precision
+        The error; None for a fine one as far as it can be afforded, and a coarse one beyond.
+    max_chains
+        None for 512, and 2,048 where they can be afforded.
+    work
+        Updates that one chain makes.
+
     Examples
     --------
-    >>> chains_for(np.array([[-0.5], [0.5]]), precision=0.1, max_chains=512)
+    >>> trial = np.array([[-0.5], [0.5]])
+    >>> chains_for(trial, precision=0.1, max_chains=512)
     96
+    >>> [chains_for(trial, None, None, work) for work in (1e3, 1e4, 1e6)]
+    [2048, 800, 96]
     """
     with np.errstate(over="ignore"):
-        variance = float(np.expm1(trial.var(axis=0, ddof=1)).sum())
-        wanted = min(MARGIN * variance / precision**2, max_chains)
-    batches = int(np.ceil(max(wanted, min(LEAST_CHAINS, max_chains)) / BATCH))
-    return batches * BATCH
+        variance = MARGIN * float(np.expm1(trial.var(axis=0, ddof=1)).sum())
+
+    def planned(error: float, most: float) -> int:
+        wanted = min(variance / error**2, most)
+        return int(np.ceil(max(wanted, min(LEAST_CHAINS, most)) / BATCH)) * BATCH
+
+    coarse = planned(precision or COARSE, max_chains or MOST_CHAINS)
+    if precision is not None:
+        return coarse
+    affordable = min(AFFORDABLE / work // BATCH * BATCH, max_chains or MOST_FINE_CHAINS)
+    return max(coarse, min(planned(FINE, MOST_FINE_CHAINS), int(affordable)))
 
 
 def log_known_labels(model: Any, data: GroupedTable) -> float:

@@ -209,8 +209,8 @@ def compare(
     conditional: bool = False,
     *,
     prior: Sequence[float] | None = None,
-    precision: float = 0.1,
-    max_chains: int = 512,
+    precision: float | None = None,
+    max_chains: int | None = None,
     seed: int = 0,
     progress: bool | None = None,
 ) -> Comparison:

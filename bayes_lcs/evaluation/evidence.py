@@ -11,10 +11,13 @@ from bayes_lcs.core.errors import NotExactError
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.evaluation.annealed_evidence import annealed_evidence
+from bayes_lcs.evaluation.bracketed_evidence import FINE
 from bayes_lcs.evaluation.log_evidence import EvidenceWarning, LogEvidence, MeanWeight
 from bayes_lcs.evaluation.particle_evidence import particle_evidence
 from bayes_lcs.evaluation.prototype_evidence import (
     LEAST_EFFECTIVE_DRAWS,
+    TRIAL_DRAWS,
+    planned_draws,
     prototype_log_evidence,
 )
 from bayes_lcs.inference.conditioning import can_be_exact, is_labelled
@@ -60,9 +63,9 @@ def evidence(
     data: GroupedTable,
     method: str = "auto",
     *,
-    precision: float = 0.1,
-    num_draws: int = 4000,
-    max_chains: int = 512,
+    precision: float | None = None,
+    num_draws: int | None = None,
+    max_chains: int | None = None,
     bracket: bool = True,
     variant: str = "collapsed",
     seed: int = 0,
@@ -81,12 +84,15 @@ def evidence(
         (prototype), particles where labels are missing (no sharing, complete sharing) or groups
         are more than 100 (clustered naive Bayes), and annealed importance sampling elsewhere.
     precision
-        Standard error in nats that particles and annealed importance sampling aim at. How many
-        runs or chains that takes is settled by trials before the first one that counts.
+        Standard error in nats to aim at. By default 0.01 as far as that takes little (some 20
+        seconds on two cores), and 0.1 where it would take more. How many runs, chains or draws
+        that takes is settled by trials before the first one that counts.
     num_draws
-        Draws for each integral of the prototype model; up to 16 times as many where few count.
+        Draws for each integral of the prototype model, in place of as many as the precision
+        needs; up to 16 times as many where few count.
     max_chains
-        Most chains of annealed importance sampling, or runs of particles.
+        Most chains of annealed importance sampling, or runs of particles; by default 512, and
+        2,048 where the finer precision can be afforded.
     bracket
         Whether runs backwards give an upper end too.
     variant : {"collapsed", "thesis"}
@@ -122,7 +128,7 @@ def evidence(
     if isinstance(model, Prototype):
         if chosen == "exact":
             raise NotExactError("the prototype model has no exact evidence; use method='auto'")
-        return _prototype_evidence(model, data, num_draws, seed, progress)
+        return _prototype_evidence(model, data, precision, num_draws, seed, progress)
     if chosen == "importance":
         raise ValueError("importance sampling is for the prototype model; use method='auto'")
     return evidence_of(exact(model, data, progress=progress))
@@ -144,14 +150,26 @@ def _why_no_particles(model: Any, data: GroupedTable) -> str:
 
 
 def _prototype_evidence(
-    model: Prototype, data: GroupedTable, num_draws: int, seed: int, progress: bool | None
+    model: Prototype,
+    data: GroupedTable,
+    precision: float | None,
+    num_draws: int | None,
+    seed: int,
+    progress: bool | None,
 ) -> LogEvidence:
     if not is_labelled(data):
         raise NotExactError(
             f"{int((data.labels < 0).sum())} rows have no label: their labels are summed over by "
             "method='ais', which method='auto' takes"
         )
-    found = prototype_log_evidence(model, data.counts(), num_draws, seed, progress)
+    counts = data.counts()
+    made = num_draws or TRIAL_DRAWS
+    found = prototype_log_evidence(model, counts, made, seed, progress)
+    if num_draws is None:
+        wanted = planned_draws(counts, found.standard_error, precision or FINE)
+        if wanted > made:
+            made = wanted
+            found = prototype_log_evidence(model, counts, made, seed, progress)
     if found.effective_draws < LEAST_EFFECTIVE_DRAWS:
         warnings.warn(
             f"one of the integrals rests on {found.effective_draws:.0f} effective draws only; "
@@ -160,7 +178,7 @@ def _prototype_evidence(
             stacklevel=3,
         )
     mean = MeanWeight(found.value, found.standard_error, found.effective_draws)
-    how = f"importance sampling of every (label, feature) integral, {num_draws} draws or more each"
+    how = f"importance sampling of every (label, feature) integral, {made} draws or more each"
     return LogEvidence.estimated(mean, "importance", model.name, how)
 
 
@@ -168,9 +186,9 @@ def conditional_evidence(
     model: Any,
     data: GroupedTable,
     *,
-    precision: float = 0.1,
-    num_draws: int = 4000,
-    max_chains: int = 512,
+    precision: float | None = None,
+    num_draws: int | None = None,
+    max_chains: int | None = None,
     bracket: bool = True,
     variant: str = "collapsed",
     seed: int = 0,

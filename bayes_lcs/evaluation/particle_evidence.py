@@ -19,6 +19,7 @@ from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.core.protocols import KnownPartitionModel
 from bayes_lcs.evaluation.bracketed_evidence import (
+    COARSE,
     TARGET_VARIANCE,
     chains_for,
     concluded,
@@ -39,6 +40,9 @@ FEWEST_PARTICLES = 64
 MOST_PARTICLES = 1024
 HOPELESS = 16.0
 """So many times the variance that is aimed at: more runs would change little."""
+
+UPDATES_A_PLACE = 2.0
+"""What a place costs a particle, in updates of a chain, times how often an item is placed."""
 
 TRIAL_RUNS = 16
 FEW_RUNS = 64
@@ -97,7 +101,7 @@ def _run_all(
 
 
 def _settle(
-    parts: list[Posed], precision: float, seed: int, progress: bool | None
+    parts: list[Posed], precision: float | None, seed: int, progress: bool | None
 ) -> tuple[int, FloatArray]:
     """A number of particles with which few runs are precise enough, and its trial runs.
 
@@ -107,7 +111,8 @@ def _settle(
     while True:
         trial = _run_all(parts, TRIAL_RUNS, num_particles, seed, progress)
         variances = trial.var(axis=0, ddof=1)
-        excess = max(variances.max() / TARGET_VARIANCE, variances.sum() / FEW_RUNS / precision**2)
+        spread = variances.sum() / FEW_RUNS / (precision or COARSE) ** 2
+        excess = max(variances.max() / TARGET_VARIANCE, spread)
         if excess <= 1.0 or num_particles >= MOST_PARTICLES:
             return num_particles, trial
         num_particles = min(num_particles * (2 if excess < 4.0 else 4), MOST_PARTICLES)
@@ -131,8 +136,8 @@ def particle_evidence(
     model: Any,
     data: GroupedTable,
     *,
-    precision: float = 0.1,
-    max_chains: int = 512,
+    precision: float | None = None,
+    max_chains: int | None = None,
     bracket: bool = True,
     seed: int = 0,
     progress: bool | None = None,
@@ -143,7 +148,8 @@ def particle_evidence(
     ----------
     precision
         Standard error that the number of runs aims at; never more than ``max_chains``, and 64
-        where trial runs differ so much that more of them would help little.
+        where trial runs differ so much that more of them would help little. None as for
+        :func:`bayes_lcs.evidence`.
     bracket
         Whether to run towards draws from the posterior too, for the upper end.
     """
@@ -152,7 +158,10 @@ def particle_evidence(
     seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(4)]
     num_particles, trial = _settle(parts, precision, seeds[0], progress)
     hopeless = trial.var(axis=0, ddof=1).max() > HOPELESS * TARGET_VARIANCE
-    runs = chains_for(trial, precision, min(max_chains, FEW_RUNS) if hopeless else max_chains)
+    if hopeless:
+        precision, max_chains = precision or COARSE, min(max_chains or FEW_RUNS, FEW_RUNS)
+    work = UPDATES_A_PLACE * sum(len(part.items) for part in parts) * num_particles
+    runs = chains_for(trial, precision, max_chains, work)
     found = MeanWeight.of(_run_all(parts, runs, num_particles, seeds[1], progress))
     forward = MeanWeight(base + found.value, found.standard_error, found.effective_draws)
     ends = None

@@ -24,12 +24,21 @@ from bayes_lcs.inference.laplace_importance import Broad, LogIntegral, log_integ
 if TYPE_CHECKING:
     from bayes_lcs.models.prototype import Prototype
 
-__all__ = ["LEAST_EFFECTIVE_DRAWS", "prototype_factors", "prototype_log_evidence"]
+__all__ = [
+    "LEAST_EFFECTIVE_DRAWS",
+    "TRIAL_DRAWS",
+    "planned_draws",
+    "prototype_factors",
+    "prototype_log_evidence",
+]
 
 FloatArray = NDArray[np.float64]
 
 LEAST_EFFECTIVE_DRAWS = 400.0
 MOST_DRAWS_FACTOR = 16
+TRIAL_DRAWS = 4000
+AFFORDABLE_TERMS = 5e7
+"""Draws times counts that are not zero: a few seconds."""
 
 LOWEST_LOG_PROBABILITY = -600.0
 """Keeps ``K p`` representable in the far tails of the proposal; the density there is zero."""
@@ -141,6 +150,16 @@ def prototype_factors(
                     )
                 tick()
     return factors
+
+
+def planned_draws(counts: GroupCounts, error: float, precision: float) -> int:
+    """Draws for each integral that a wanted error needs, if 4,000 of them left ``error``.
+
+    At most 16 times as many, and no more than take a few seconds on a large table.
+    """
+    terms = max(int(np.count_nonzero(counts.features)), 1)
+    most = min(MOST_DRAWS_FACTOR * TRIAL_DRAWS, AFFORDABLE_TERMS / terms)
+    return int(max(min(TRIAL_DRAWS * (error / precision) ** 2, most), TRIAL_DRAWS))
 
 
 def prototype_log_evidence(

@@ -79,7 +79,7 @@ def _data(kind: float | str, rows: int, num_groups: int, seed: int) -> bl.Groupe
 
 def _evidence(data: bl.GroupedTable) -> dict[str, float]:
     """Of every model, and the largest standard error among them."""
-    found = [bl.evidence(model, data, progress=False) for model in MODELS]
+    found = [bl.evidence(model, data, precision=0.1, progress=False) for model in MODELS]
     values = {each.model: each.value for each in found}
     return values | {"error": max(each.standard_error for each in found)}
 

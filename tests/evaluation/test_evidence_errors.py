@@ -49,7 +49,7 @@ def runs() -> Runs:
         with warnings.catch_warnings():
             # One pair of ends in 370 is more than three errors apart: the tests count that.
             warnings.simplefilter("ignore", EvidenceWarning)
-            found = bl.evidence(MODEL, data, "ais", seed=seed, progress=False)
+            found = bl.evidence(MODEL, data, "ais", precision=0.1, seed=seed, progress=False)
         ends.append(found.bracket)
         covered.append(found.lower < truth < found.upper)
     values = np.array([(end.forward.value, end.reverse.value) for end in ends]) - truth

@@ -51,7 +51,7 @@ def simulated() -> Simulated:
     probabilities = []
     for number, model in enumerate(truth):
         data, _ = MODELS[model].simulate(SCHEMA, SIZES, seed=number, missing=0.05)
-        found = bl.compare(MODELS, data, seed=number, progress=False)
+        found = bl.compare(MODELS, data, precision=0.1, seed=number, progress=False)
         probabilities.append(found.probabilities())
     return Simulated(truth, np.array(probabilities))
 
