@@ -156,6 +156,13 @@ def planned_draws(counts: GroupCounts, error: float, precision: float) -> int:
     """Draws for each integral that a wanted error needs, if 4,000 of them left ``error``.
 
     At most 16 times as many, and no more than take a few seconds on a large table.
+
+    Examples
+    --------
+    >>> import bayes_lcs as bl
+    >>> data, _ = bl.NoSharing().simulate(bl.Schema(2, (2,)), [3, 2], seed=0)
+    >>> [planned_draws(data.counts(), error, 0.01) for error in (0.001, 0.02, 1.0)]
+    [4000, 16000, 64000]
     """
     terms = max(int(np.count_nonzero(counts.features)), 1)
     most = min(MOST_DRAWS_FACTOR * TRIAL_DRAWS, AFFORDABLE_TERMS / terms)
