@@ -127,9 +127,11 @@ class AnnealedChains:
         size = _part_size(chains // self._workers)
         parts = [slice(first, first + size) for first in range(0, chains, size)]
         with jax.enable_x64(True):
-            keys = jax.random.split(rng_key, chains)
+            # Of two keys of their own: folding a number in is what splitting does, too.
+            begin_key, move_key = jax.random.split(rng_key)
+            keys = jax.random.split(move_key, chains)
             self._keys = [keys[part] for part in parts]
-            first_keys = jax.random.split(jax.random.fold_in(rng_key, 1), chains)
+            first_keys = jax.random.split(begin_key, chains)
             self._states = [
                 _begin(problem.design, problem.data, first_keys[part])
                 if starts is None
