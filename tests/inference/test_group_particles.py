@@ -20,6 +20,7 @@ import bayes_lcs as bl
 from bayes_lcs.evaluation.evidence import _best_method
 from bayes_lcs.inference import particles as smc
 from bayes_lcs.inference.group_particles import GroupParticles, pose
+from experiments.benchmarks.simulated import clustered_groups
 from tests.oracles import all_partitions
 
 RUNS = 4000
@@ -70,14 +71,17 @@ def test_backwards_the_mean_of_the_inverse_is_the_inverse():
 
 def test_room_for_clusters_changes_no_estimate():
     """Run by run: a particle that had no room may have been left out before the end."""
-    posed = pose(MODEL, table())
+    data, _ = clustered_groups(
+        10, num_clusters=2, rows_per_group=8, num_features=3, evenness=1.0, seed=1
+    )
+    posed = pose(bl.ClusteredNaiveBayes(), data)
 
     def estimates(slots: int) -> list[float]:
-        roomy = posed._replace(design=GroupParticles(slots, table().num_groups))
-        found = [smc.estimate(roomy, runs=1, num_particles=4, seed=seed)[1] for seed in range(150)]
+        roomy = posed._replace(design=GroupParticles(slots, data.num_groups))
+        found = [smc.estimate(roomy, runs=1, num_particles=6, seed=seed)[1] for seed in range(200)]
         return [float(values[0]) for values in found]
 
-    assert np.allclose(estimates(3), estimates(6), rtol=0, atol=1e-9)
+    assert np.allclose(estimates(4), estimates(11), rtol=0, atol=1e-9)
 
 
 def test_drawing_blocks_again_leaves_their_posterior_as_it_is():
