@@ -84,9 +84,9 @@ def evidence(
         (prototype), particles where labels are missing (no sharing, complete sharing) or groups
         are more than 100 (clustered naive Bayes), and annealed importance sampling elsewhere.
     precision
-        Standard error in nats to aim at. By default 0.01 as far as that takes little (some 20
-        seconds on two cores), and 0.1 where it would take more. How many runs, chains or draws
-        that takes is settled by trials before the first one that counts.
+        Standard error in nats to aim at. By default 0.01 as far as a fixed number of updates
+        allows (a minute or so of one core), and 0.1 where it would take more. How many runs,
+        chains or draws that takes is settled by trials before the first one that counts.
     num_draws
         Draws for each integral of the prototype model, in place of as many as the precision
         needs; up to 16 times as many where few count.

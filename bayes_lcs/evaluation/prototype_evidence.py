@@ -38,7 +38,7 @@ LEAST_EFFECTIVE_DRAWS = 400.0
 MOST_DRAWS_FACTOR = 16
 TRIAL_DRAWS = 4000
 AFFORDABLE_TERMS = 5e7
-"""Draws times counts that are not zero: a few seconds."""
+"""Draws times counts that are not zero: some ten seconds on the built-in data."""
 
 LOWEST_LOG_PROBABILITY = -600.0
 """Keeps ``K p`` representable in the far tails of the proposal; the density there is zero."""
@@ -155,7 +155,7 @@ def prototype_factors(
 def planned_draws(counts: GroupCounts, error: float, precision: float) -> int:
     """Draws for each integral that a wanted error needs, if 4,000 of them left ``error``.
 
-    At most 16 times as many, and no more than take a few seconds on a large table.
+    At most 16 times as many, and no more than a limit that large tables reach.
 
     Examples
     --------
