@@ -8,9 +8,9 @@ The estimate must lie within 0.1 nat *and* within three of its standard errors o
 Seeds are fixed and were not chosen. They failed once: with the keys as they were derived before,
 table 18 was 0.111 too low, five stated errors and four true ones (4,096 chains under that schedule:
 0.0006 +- 0.006, and seven other seeds within 1.3). Keys were then derived differently, for another
-reason, and all twenty pass; that is not proof that it was chance. At other seeds a correct estimator would miss three standard
-errors somewhere among the twenty with probability 5 %. The sum of squares, over all twenty, would
-fail with probability 1e-3.
+reason, and all twenty pass; that is not proof that it was chance. At other seeds a correct
+estimator would miss three standard errors somewhere among the twenty with probability 5 %. The sum
+of squares, over all twenty, would fail with probability 1e-3.
 """
 
 from __future__ import annotations
