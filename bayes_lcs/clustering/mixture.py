@@ -452,7 +452,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _map(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
         data = self._code_fitted(X)
-        return map_rows(self._model, self._parameters, data.table, function)
+        return map_rows(self._parameters, data.table, function)
 
     # EM -------------------------------------------------------------------------------------------
 
@@ -584,7 +584,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             shares = responsibilities(joint)
             return np.column_stack([log_density(joint), mixture_scores.entropies(shares)])
 
-        sums = map_rows(model, parameters, data.table, both)
+        sums = map_rows(parameters, data.table, both)
         log_likelihood, entropy = sums.sum(axis=0) if data.weights is None else data.weights @ sums
         return float(log_likelihood), model.num_free_parameters, data.total, float(entropy)
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -45,6 +45,12 @@ ROUNDING = {"double": 4e-15, "mixed": 1e-9}
 
 LOG_OF_ZERO = -690.0
 """Stands for the log of a probability of zero while fitting: differences of it stay finite."""
+
+LOG_OF_NO_COMPONENT = -1e30
+"""Stands for the log of the weight of a component that only fills a vector."""
+
+VECTOR_BYTES = 32
+"""Components are filled up to whole vectors: XLA's loops over 50 take twice those over 56."""
 
 UNROLL = LEAST_SLOTS
 
@@ -240,6 +246,8 @@ class PlanExecutor:
         self.cores = cores or _cores()
         self.cancelled = False
         self.num_parts = min(self.cores, len(plan.chunks))
+        # So few rows that handing them to threads would take longer are worked on by this one.
+        self.pool = ThreadPoolExecutor(self.cores) if self.num_parts > 1 else None
         with jax.enable_x64(True):
             self.chunks = [
                 jax.tree.map(jnp.asarray, (c.slots, c.starts, c.weights, np.int32(c.num_blocks)))
@@ -250,12 +258,14 @@ class PlanExecutor:
             )
 
     def tables(self, parameters: MixtureParameters) -> tuple[jax.Array, NDArray]:
-        """Tables of all patterns, and what every row begins with."""
-        logs = np.maximum(_log(parameters.cells), LOG_OF_ZERO)
-        base = np.maximum(_log(parameters.weights), LOG_OF_ZERO)
+        """Tables of all patterns, and what every row begins with; components in whole vectors."""
+        num_cells, size = parameters.cells.shape
+        logs = np.zeros((num_cells + 1, _whole_vectors(size, self.dtype.itemsize)))
+        logs[:num_cells, :size] = np.maximum(_log(parameters.cells), LOG_OF_ZERO)
+        base = np.full(logs.shape[1], LOG_OF_NO_COMPONENT)
+        base[:size] = np.maximum(_log(parameters.weights), LOG_OF_ZERO)
         base = base + logs[self.plan.common_cells].sum(axis=0)
-        padded = np.vstack([logs, np.zeros((1, logs.shape[1]))])
-        tables = _tables(padded, *self.entries, self.plan.num_slots, self.dtype)
+        tables = _tables(logs, *self.entries, self.plan.num_slots, self.dtype)
         return tables, base.astype(self.dtype)
 
     def part_statistics(self, tables: tuple[jax.Array, NDArray], part: int) -> _Sums:
@@ -269,14 +279,15 @@ class PlanExecutor:
                 sums = _accumulate(sums, *tables, *chunk)
             return jax.tree.map(lambda leaf: leaf.block_until_ready(), sums)
 
-    def finish(self, parts: Sequence[_Sums]) -> MixtureStatistics:
+    def finish(self, parts: Sequence[_Sums], num_components: int) -> MixtureStatistics:
         """Statistics of cells from the sums of all parts."""
         sums = parts[0]
         for part in parts[1:]:
             sums = merge_sums(sums, part)
         num_cells = self.plan.schema.num_cells
-        cells = np.array(_cell_counts(sums.patterns, *self.entries, num_cells))[:num_cells]
-        components = np.asarray(sums.components)
+        counts = _cell_counts(sums.patterns, *self.entries, num_cells)
+        cells = np.array(counts[:num_cells, :num_components])
+        components = np.array(sums.components[:num_components])
         np.add.at(cells, self.plan.common_cells, components)
         # What is left of a common value after the others are taken away may be less than nothing.
         np.maximum(cells, 0.0, out=cells)
@@ -287,19 +298,30 @@ class PlanExecutor:
         with jax.enable_x64(True):
             self.cancelled = False
             tables = [self.tables(parameters) for parameters in requests]
-            tasks = [(t, part) for t in tables for part in range(self.num_parts)]
-            if self.num_parts == 1:
-                # So few rows that handing them to threads would take longer.
-                sums = [self.part_statistics(*task) for task in tasks]
-            else:
-                with ThreadPoolExecutor(self.cores) as pool:
-                    try:
-                        sums = list(pool.map(lambda task: self.part_statistics(*task), tasks))
-                    except KeyboardInterrupt:
-                        self.cancelled = True  # threads end with the chunk that they are at
-                        raise
-            size = self.num_parts
-            return [self.finish(sums[i : i + size]) for i in range(0, len(sums), size)]
+            sums = self._all_parts([(t, part) for t in tables for part in range(self.num_parts)])
+            return [
+                self.finish(sums[i * self.num_parts :][: self.num_parts], asked.num_components)
+                for i, asked in enumerate(requests)
+            ]
+
+    def _all_parts(self, tasks: list[tuple[tuple[jax.Array, NDArray], int]]) -> list[_Sums]:
+        if self.pool is None:
+            return [self.part_statistics(*task) for task in tasks]
+        futures = []
+        try:
+            for task in tasks:
+                futures.append(self.pool.submit(self.part_statistics, *task))
+            return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            self.cancelled = True  # threads end with the chunk that they are at
+            wait(futures)
+            raise
+
+
+def _whole_vectors(size: int, itemsize: int) -> int:
+    """``size``, or a little more; so few that they are less than half a vector are left alone."""
+    lanes = VECTOR_BYTES // itemsize
+    return size if 2 * size <= lanes else -(-size // lanes) * lanes
 
 
 def _cores() -> int:

@@ -63,7 +63,7 @@ def observed_information(
         )
     if weights is None:
         weights = np.ones(table.num_rows)
-    shares = map_rows(model, parameters, table, responsibilities)
+    shares = map_rows(parameters, table, responsibilities)
     scores_product = np.zeros((size, size))
     own = np.zeros((num_components, 1 + len(free), 1 + len(free)))
     observed = np.zeros((num_components, schema.num_features))

@@ -1,18 +1,21 @@
-"""What a mixture says about each row: block by block, in NumPy, nothing to compile.
+"""What a mixture says about each row: block by block, nothing to compile.
 
-Rows that are asked about once are not worth a plan; `bayes_lcs.inference.em` is for many passes.
+Rows that are asked about once are not worth a plan; `bayes_lcs.inference.em` is for many passes. A
+block of rows is a sparse matrix of zeros and ones, and its log probabilities a product of SciPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
 from bayes_lcs.core.mixture import MixtureParameters
+from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.coded import CodedColumns, SparseRows
 
 __all__ = ["log_density", "map_rows", "responsibilities"]
@@ -22,13 +25,6 @@ FloatArray = NDArray[np.float64]
 BLOCK_ROWS = 8192
 IMPOSSIBLE = -5e4
 """A log probability below this is one of zero: no row of a real fit comes near."""
-
-
-class RowModel(Protocol):
-    """A model that can say how probable coded rows are together with their components."""
-
-    def log_joint(self, parameters: MixtureParameters, rows: ArrayLike) -> FloatArray:
-        """``log p(x_n, z_n = k)``, ``(N, K)``."""
 
 
 def log_density(joint: FloatArray) -> FloatArray:
@@ -46,29 +42,33 @@ def responsibilities(joint: FloatArray) -> FloatArray:
 
 
 def map_rows(
-    model: RowModel,
     parameters: MixtureParameters,
     table: CodedColumns,
     function: Callable[[FloatArray], NDArray[Any]],
 ) -> NDArray[Any]:
     """``function(log p(x, z))`` of all rows; ``(rows, K)`` goes in, ``(rows, ...)`` comes out."""
-    pieces = [function(joint) for joint in _joints(model, parameters, table)]
+    joints = _sparse_joints if isinstance(table, SparseRows) else _dense_joints
+    pieces = [function(joint) for joint in joints(parameters, table)]
     if not pieces:
         return function(np.empty((0, parameters.num_components)))
     return np.concatenate(pieces)
 
 
-def _joints(
-    model: RowModel, parameters: MixtureParameters, table: CodedColumns
-) -> Iterator[FloatArray]:
-    if isinstance(table, SparseRows):
-        yield from _sparse_joints(parameters, table)
-        return
+def _dense_joints(parameters: MixtureParameters, table: CodedColumns) -> Iterator[FloatArray]:
+    """A row has a one for each of its cells; a missing cell is one beyond the last, of zeros."""
+    with np.errstate(divide="ignore"):
+        logs = np.vstack([np.log(parameters.cells), np.zeros((1, parameters.num_components))])
+        weights = np.log(parameters.weights)
+    offsets = Schema(1, table.num_values).offsets
     for start in range(0, table.num_rows, BLOCK_ROWS):
         block = table.take(slice(start, start + BLOCK_ROWS))
-        columns = [block.column(f) for f in range(len(table.num_values))]
-        rows = np.stack(columns, axis=1) if columns else np.empty((block.num_rows, 0), np.int64)
-        yield model.log_joint(parameters, rows)
+        cells = np.empty((block.num_rows, len(table.num_values)), np.int32)
+        for f, offset in enumerate(offsets[:-1]):
+            codes = block.column(f)
+            cells[:, f] = np.where(codes >= 0, codes + offset, len(logs) - 1)
+        ends = np.arange(len(cells) + 1, dtype=np.int32) * np.int32(cells.shape[1])
+        ones = csr_array((np.ones(cells.size), cells.ravel(), ends), (len(cells), len(logs)))
+        yield weights + ones @ logs
 
 
 def _sparse_joints(parameters: MixtureParameters, table: SparseRows) -> Iterator[FloatArray]:

@@ -250,7 +250,8 @@ def _numba_works(
         import jax
 
         with jax.enable_x64(True):
-            tables = np.asarray(PlanExecutor(plan, "mixed").tables(truth)[0])
+            padded = np.asarray(PlanExecutor(plan, "mixed").tables(truth)[0])
+        tables = np.ascontiguousarray(padded[:, : len(base)])
         name = f"numba, {threads} threads, our groups of patterns"
         works[name] = em_peers.numba_pass(coded, tables, base, threads)
     for name, work in works.items():

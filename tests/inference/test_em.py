@@ -104,6 +104,24 @@ def test_the_likelihood_is_the_sum_over_rows():
     np.testing.assert_allclose(statistics.components, weights @ share, rtol=1e-12)
 
 
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+@pytest.mark.parametrize("num_components", [1, 2, 3, 4, 5, 7, 8, 9, 13])
+def test_components_that_only_fill_a_vector_take_nothing(num_components, precision):
+    rows, weights = rows_of()
+    model = mixture(num_components=num_components)
+    parameters = model.simulate(1, 5)[2]
+    plan = plan_rows(DenseRows(rows, SIZES), weights)
+    (found,) = PlanExecutor(plan, precision).statistics([parameters])
+    joint = model.log_joint(parameters, rows)
+    density = np.logaddexp.reduce(joint, axis=1)
+    tolerance = 1e-12 if precision == "double" else 1e-5
+    assert found.log_likelihood == pytest.approx(weights @ density, rel=tolerance)
+    share = weights[:, None] * np.exp(joint - density[:, None])
+    np.testing.assert_allclose(found.components, share.sum(axis=0), rtol=tolerance)
+    assert found.cells.shape == (sum(SIZES), num_components)
+    np.testing.assert_allclose(found.cells[0], share[rows[:, 0] == 0].sum(axis=0), rtol=tolerance)
+
+
 def test_parts_of_many_chunks_add_up():
     """More rows than one chunk takes, one core or two, and a last block that is not full."""
     sizes = (2,) * 40
