@@ -17,7 +17,7 @@ from experiments.benchmarks.tables import Table
 from experiments.clustered_naive_bayes.setting import Setting
 from experiments.papers.outcome import Outcome
 
-ROWS, ROWS_SMOKE = 40, 10
+ROWS, ROWS_SMOKE = 20, 10
 PRECISION, PRECISION_SMOKE = 0.2, 0.5
 
 
