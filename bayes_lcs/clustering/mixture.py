@@ -21,13 +21,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bayes_lcs.clustering.categorical_input import WeightedRows, code_input, decoded
-from bayes_lcs.clustering.mixture_parameters import extended, given_start
-from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
-from bayes_lcs.core.schema import Schema
+from bayes_lcs.clustering.mixture_fit import (
+    Before,
+    FittedMixture,
+    best_result,
+    fit_mixture,
+    row_sums,
+    statistics_of,
+)
+from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.inference import mixture_scores
 from bayes_lcs.inference.em_stepwise import StepwiseState, stepwise_init, stepwise_step
 from bayes_lcs.inference.mixture_rows import log_density, map_rows, responsibilities
-from bayes_lcs.inference.mixture_starts import column_counts, draw_start
 from bayes_lcs.inference.pattern_plan import PatternPlan, plan_rows
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
@@ -37,10 +42,6 @@ FloatArray = NDArray[np.float64]
 
 MOST_ROWS_IN_DOUBLE = 1 << 15
 """With ``precision="auto"``, more distinct rows than these are worked on in mixed precision."""
-
-MOST_COMPONENTS = 64
-PATIENCE = 2
-"""``n_components="auto"`` stops after so many numbers of components that are no better."""
 
 
 class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
@@ -232,13 +233,13 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self._validate_params()
         before = None
         if self.warm_start and hasattr(self, "weights_"):
-            before = self.categories_, self._parameters, self._fitted_weight
+            before = Before(self.categories_, self._parameters, self._fitted_weight)
         data = self._code(X, sample_weight, reset=True, before=before)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         plan = plan_rows(data.table, data.weights)
         executor = PlanExecutor(plan, self._precision(plan))
-        fitted = self._choose(data, executor, np.random.default_rng(seed), before)
-        self._keep(*fitted)
+        rng = np.random.default_rng(seed)
+        self._keep(fit_mixture(self, data, executor, rng, before, self.categories_))
         self.plan_ = plan
         self._fitted_weight = data.total
         self._stepwise = None
@@ -269,8 +270,9 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             return self.fit(X, y, sample_weight)
         self._validate_params()
         data = self._code(X, sample_weight, reset=False)
+        statistics = statistics_of(data, self._parameters)
         self._stepwise, parameters = stepwise_step(
-            self._model, self._stepwise_state(), self._statistics(data), data.total, self.decay
+            self._model, self._stepwise_state(), statistics, data.total, self.decay
         )
         self._fitted_weight = self._stepwise.weight
         self._set_parameters(self._model, parameters)
@@ -344,11 +346,12 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def bic(self, X: Any, sample_weight: Any = None) -> float:
         """Bayesian information criterion on some rows; less is better."""
         data = self._code_fitted(X, sample_weight)
-        return mixture_scores.bic(*self._likelihood(data)[:3])
+        return mixture_scores.bic(*row_sums(data, self._model, self._parameters)[:3])
 
     def icl(self, X: Any, sample_weight: Any = None) -> float:
         """BIC plus twice the entropy of the clusters of the rows; less is better."""
-        return mixture_scores.icl(*self._likelihood(self._code_fitted(X, sample_weight)))
+        data = self._code_fitted(X, sample_weight)
+        return mixture_scores.icl(*row_sums(data, self._model, self._parameters))
 
     def cheeseman_stutz(self, X: Any, sample_weight: Any = None) -> float:
         """Approximate log evidence of some rows, AutoClass's score; more is better.
@@ -356,7 +359,8 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         It needs ``prior > 0``, and is meant for the rows that the mixture was fitted to.
         """
         data = self._code_fitted(X, sample_weight)
-        return mixture_scores.cheeseman_stutz(self._model, self._parameters, self._statistics(data))
+        statistics = statistics_of(data, self._parameters)
+        return mixture_scores.cheeseman_stutz(self._model, self._parameters, statistics)
 
     def standard_errors(
         self,
@@ -454,81 +458,20 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         data = self._code_fitted(X)
         return map_rows(self._parameters, data.table, function)
 
-    # EM -------------------------------------------------------------------------------------------
+    # Output ---------------------------------------------------------------------------------------
 
-    def _choose(
-        self, data: WeightedRows, executor: Any, rng: np.random.Generator, before: Any
-    ) -> tuple[MultinomialMixture, list[Any], bool]:
-        """Fit one number of components, or several and keep the best."""
-        schema = Schema(1, data.table.num_values)
-        counts = column_counts(data.table, data.weights)
-        if isinstance(self.n_components, Integral):
-            model = self._mixture(schema, int(self.n_components))
-            if before is not None and before[1].num_components != model.num_components:
-                before = None
-            return model, *self._run(model, executor, counts, rng, before)
-        auto = isinstance(self.n_components, str)
-        given: Any = self.n_components
-        numbers = list(range(1, MOST_COMPONENTS + 1)) if auto else [int(n) for n in given]
-        if not numbers:
-            raise ValueError("n_components has no number to choose from")
-        scores: dict[int, float] = {}
-        best, since = -np.inf, 0
-        for number in numbers:
-            model = self._mixture(schema, number)
-            results, interrupted = self._run(model, executor, counts, rng, None)
-            scores[number] = self._criterion(data, model, _best(results))
-            goodness = scores[number] * (1 if self.criterion == "cheeseman_stutz" else -1)
-            since += 1
-            if goodness > best:
-                best, since, kept = goodness, 0, (model, results, interrupted)
-            if interrupted or (auto and since >= PATIENCE):
-                break
-        self.criterion_scores_ = scores
-        return kept
-
-    def _run(
-        self,
-        model: MultinomialMixture,
-        executor: Any,
-        counts: FloatArray,
-        rng: np.random.Generator,
-        before: Any,
-    ) -> tuple[list[Any], bool]:
-        from bayes_lcs.inference.em import ConvergenceRule, em_steps, run_em
-        from bayes_lcs.inference.em_acceleration import squarem_steps
-
-        if before is not None:
-            starts = [extended(model, before[0], before[1], before[2], self.categories_)]
-        elif isinstance(self.init, str):
-            # One component has nothing to start apart from.
-            repeats = 1 if model.num_components == 1 else self.n_init
-            starts = [
-                draw_start(rng, model, model.num_components, counts, self.init)
-                for _ in range(repeats)
-            ]
-        else:
-            starts = [given_start(model, self.init)]
-        steps = em_steps if self.acceleration is None else squarem_steps
-        stop = ConvergenceRule(self.tol, executor.precision)
-        return run_em(
-            executor,
-            [steps(model, start, self.max_iter, stop) for start in starts],
-            max_iter=self.max_iter,
-            log_prior=model.log_prior,
-            progress=self.verbose,
-        )
-
-    def _keep(self, model: MultinomialMixture, results: list[Any], interrupted: bool) -> None:
-        best = _best(results)
-        self._set_parameters(model, best.parameters)
-        self.results_ = results
+    def _keep(self, fitted: FittedMixture) -> None:
+        best = best_result(fitted.results)
+        self._set_parameters(fitted.model, best.parameters)
+        self.results_ = fitted.results
+        if fitted.criterion_scores is not None:
+            self.criterion_scores_ = fitted.criterion_scores
         self.trace_ = best.trace
         self.n_iter_ = best.num_iter
         self.converged_ = best.converged
         self.log_posterior_ = best.objective
         self.log_likelihood_ = best.log_likelihood
-        if interrupted:
+        if fitted.interrupted:
             warnings.warn(
                 f"interrupted after {self.n_iter_} passes over the rows: the best parameters so "
                 "far are kept",
@@ -545,59 +488,13 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             parameters.cells[schema.cells_of(f)].T for f in range(schema.num_features)
         ]
 
-    def _mixture(self, schema: Schema, num_components: int) -> MultinomialMixture:
-        return MultinomialMixture(
-            schema=schema,
-            num_components=num_components,
-            weight_prior=float(self.prior),
-            cell_prior=float(self.prior),
-        )
-
     def _precision(self, plan: PatternPlan) -> Any:
         if self.precision != "auto":
             return self.precision
         return "double" if plan.num_distinct <= MOST_ROWS_IN_DOUBLE else "mixed"
 
-    def _statistics(self, data: WeightedRows) -> MixtureStatistics:
-        from bayes_lcs.inference.em import PlanExecutor
-
-        plan = plan_rows(data.table, data.weights)
-        return PlanExecutor(plan, "double").statistics([self._parameters])[0]
-
     def _stepwise_state(self) -> StepwiseState:
         """Where `partial_fit` goes on: after `fit`, with the statistics of its last pass."""
         if self._stepwise is not None:
             return self._stepwise
-        return stepwise_init(_best(self.results_).statistics, self._fitted_weight)
-
-    # Scores ---------------------------------------------------------------------------------------
-
-    def _likelihood(self, data: WeightedRows) -> tuple[float, int, float, float]:
-        """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
-        return self._row_sums(data, self._model, self._parameters)
-
-    @staticmethod
-    def _row_sums(
-        data: WeightedRows, model: MultinomialMixture, parameters: MixtureParameters
-    ) -> tuple[float, int, float, float]:
-        def both(joint: FloatArray) -> FloatArray:
-            shares = responsibilities(joint)
-            return np.column_stack([log_density(joint), mixture_scores.entropies(shares)])
-
-        sums = map_rows(parameters, data.table, both)
-        log_likelihood, entropy = sums.sum(axis=0) if data.weights is None else data.weights @ sums
-        return float(log_likelihood), model.num_free_parameters, data.total, float(entropy)
-
-    def _criterion(self, data: WeightedRows, model: MultinomialMixture, result: Any) -> float:
-        if self.criterion == "cheeseman_stutz":
-            before = MixtureParameters(*result.parameters)
-            self._model, self._parameters = model, before
-            return mixture_scores.cheeseman_stutz(model, before, self._statistics(data))
-        sums = self._row_sums(data, model, result.parameters)
-        if self.criterion == "bic":
-            return mixture_scores.bic(*sums[:3])
-        return mixture_scores.icl(*sums)
-
-
-def _best(results: list[Any]) -> Any:
-    return max(results, key=lambda result: result.objective)
+        return stepwise_init(best_result(self.results_).statistics, self._fitted_weight)

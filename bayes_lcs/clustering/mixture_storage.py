@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lcs._version import __version__
+from bayes_lcs.clustering.mixture_fit import mixture_of
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.errors import DataError
@@ -75,7 +76,8 @@ def load_mixture(kind: type[MixtureClusterer], path: str | PathLike[str]) -> Mix
     arrays = {name: np.asarray(tree[name]) for name in ("weights", "cells", "trace")}
     schema = Schema(1, [max(len(values), 1) for values in clusterer.categories_])
     parameters = MixtureParameters(arrays["weights"], arrays["cells"])
-    clusterer._set_parameters(clusterer._mixture(schema, len(parameters.weights)), parameters)
+    model = mixture_of(clusterer, schema, len(parameters.weights))
+    clusterer._set_parameters(model, parameters)
     clusterer.trace_ = arrays["trace"]
     for name in ("n_iter", "converged", "log_posterior", "log_likelihood"):
         setattr(clusterer, f"{name}_", described[name])

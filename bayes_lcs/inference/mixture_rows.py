@@ -47,8 +47,11 @@ def map_rows(
     function: Callable[[FloatArray], NDArray[Any]],
 ) -> NDArray[Any]:
     """``function(log p(x, z))`` of all rows; ``(rows, K)`` goes in, ``(rows, ...)`` comes out."""
-    joints = _sparse_joints if isinstance(table, SparseRows) else _dense_joints
-    pieces = [function(joint) for joint in joints(parameters, table)]
+    if isinstance(table, SparseRows):
+        joints = _sparse_joints(parameters, table)
+    else:
+        joints = _dense_joints(parameters, table)
+    pieces = [function(joint) for joint in joints]
     if not pieces:
         return function(np.empty((0, parameters.num_components)))
     return np.concatenate(pieces)

@@ -1,0 +1,190 @@
+"""From coded rows to fitted mixtures: starts, runs of EM, and the number of components."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.clustering.categorical_input import WeightedRows
+from bayes_lcs.clustering.mixture_parameters import extended, given_start
+from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.schema import Schema
+from bayes_lcs.inference import mixture_scores
+from bayes_lcs.inference.mixture_rows import log_density, map_rows, responsibilities
+from bayes_lcs.inference.mixture_starts import column_counts, draw_start
+from bayes_lcs.inference.pattern_plan import plan_rows
+from bayes_lcs.models.multinomial_mixture import MultinomialMixture
+
+__all__ = [
+    "Before",
+    "FittedMixture",
+    "best_result",
+    "fit_mixture",
+    "mixture_of",
+    "row_sums",
+    "statistics_of",
+]
+
+FloatArray = NDArray[np.float64]
+
+MOST_COMPONENTS = 64
+PATIENCE = 2
+"""``n_components="auto"`` stops after so many numbers of components that are no better."""
+
+
+class FitOptions(Protocol):
+    """Parameters of `bayes_lcs.MixtureClusterer` that decide how it is fitted."""
+
+    n_components: Any
+    criterion: str
+    prior: float
+    init: Any
+    n_init: int
+    max_iter: int
+    tol: float
+    acceleration: str | None
+    verbose: bool | None
+
+
+class Before(NamedTuple):
+    """What an earlier fit found, to begin with: values of the columns, parameters, rows' weight."""
+
+    categories: list[NDArray[Any]]
+    parameters: MixtureParameters
+    weight: float
+
+
+class FittedMixture(NamedTuple):
+    """A model, where all its starts ended, whether Ctrl-C ended them, and scores of all sizes."""
+
+    model: MultinomialMixture
+    results: list[Any]
+    interrupted: bool
+    criterion_scores: dict[int, float] | None = None
+
+
+def best_result(results: list[Any]) -> Any:
+    """The start with the highest posterior."""
+    return max(results, key=lambda result: result.objective)
+
+
+def fit_mixture(
+    options: FitOptions,
+    data: WeightedRows,
+    executor: Any,
+    rng: np.random.Generator,
+    before: Before | None,
+    categories: list[NDArray[Any]],
+) -> FittedMixture:
+    """Fit one number of components, or several and keep the best."""
+    schema = Schema(1, data.table.num_values)
+    counts = column_counts(data.table, data.weights)
+    if isinstance(options.n_components, Integral):
+        model = mixture_of(options, schema, int(options.n_components))
+        if before is not None and before.parameters.num_components != model.num_components:
+            before = None
+        return _run(
+            options, model, executor, _starts(options, model, counts, rng, before, categories)
+        )
+    auto = isinstance(options.n_components, str)
+    given = range(1, MOST_COMPONENTS + 1) if auto else options.n_components
+    numbers = [int(number) for number in given]
+    if not numbers:
+        raise ValueError("n_components has no number to choose from")
+    scores: dict[int, float] = {}
+    best, since = -np.inf, 0
+    for number in numbers:
+        model = mixture_of(options, schema, number)
+        starts = _starts(options, model, counts, rng, None, categories)
+        fitted = _run(options, model, executor, starts)
+        scores[number] = _criterion(options.criterion, data, fitted)
+        goodness = scores[number] * (1 if options.criterion == "cheeseman_stutz" else -1)
+        since += 1
+        if goodness > best:
+            best, since, kept = goodness, 0, fitted
+        if fitted.interrupted or (auto and since >= PATIENCE):
+            break
+    return kept._replace(criterion_scores=scores)
+
+
+def mixture_of(options: FitOptions, schema: Schema, num_components: int) -> MultinomialMixture:
+    """The model that is fitted, with the prior asked for."""
+    return MultinomialMixture(
+        schema=schema,
+        num_components=num_components,
+        weight_prior=float(options.prior),
+        cell_prior=float(options.prior),
+    )
+
+
+def _starts(
+    options: FitOptions,
+    model: MultinomialMixture,
+    counts: FloatArray,
+    rng: np.random.Generator,
+    before: Before | None,
+    categories: list[NDArray[Any]],
+) -> list[MixtureParameters]:
+    if before is not None:
+        return [extended(model, *before, categories)]
+    if not isinstance(options.init, str):
+        return [given_start(model, options.init)]
+    # One component has nothing to start apart from.
+    repeats = 1 if model.num_components == 1 else options.n_init
+    return [
+        draw_start(rng, model, model.num_components, counts, options.init) for _ in range(repeats)
+    ]
+
+
+def _run(
+    options: FitOptions,
+    model: MultinomialMixture,
+    executor: Any,
+    starts: list[MixtureParameters],
+) -> FittedMixture:
+    from bayes_lcs.inference.em import ConvergenceRule, em_steps, run_em
+    from bayes_lcs.inference.em_acceleration import squarem_steps
+
+    steps = em_steps if options.acceleration is None else squarem_steps
+    stop = ConvergenceRule(options.tol, executor.precision)
+    results, interrupted = run_em(
+        executor,
+        [steps(model, start, options.max_iter, stop) for start in starts],
+        max_iter=options.max_iter,
+        log_prior=model.log_prior,
+        progress=options.verbose,
+    )
+    return FittedMixture(model, results, interrupted)
+
+
+def statistics_of(data: WeightedRows, parameters: MixtureParameters) -> MixtureStatistics:
+    """Expected counts of some rows, in double precision."""
+    from bayes_lcs.inference.em import PlanExecutor
+
+    plan = plan_rows(data.table, data.weights)
+    return PlanExecutor(plan, "double").statistics([parameters])[0]
+
+
+def row_sums(
+    data: WeightedRows, model: MultinomialMixture, parameters: MixtureParameters
+) -> tuple[float, int, float, float]:
+    """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
+
+    def both(joint: FloatArray) -> FloatArray:
+        shares = responsibilities(joint)
+        return np.column_stack([log_density(joint), mixture_scores.entropies(shares)])
+
+    sums = map_rows(parameters, data.table, both)
+    log_likelihood, entropy = sums.sum(axis=0) if data.weights is None else data.weights @ sums
+    return float(log_likelihood), model.num_free_parameters, data.total, float(entropy)
+
+
+def _criterion(name: str, data: WeightedRows, fitted: FittedMixture) -> float:
+    model, parameters = fitted.model, best_result(fitted.results).parameters
+    if name == "cheeseman_stutz":
+        return mixture_scores.cheeseman_stutz(model, parameters, statistics_of(data, parameters))
+    sums = row_sums(data, model, parameters)
+    return mixture_scores.bic(*sums[:3]) if name == "bic" else mixture_scores.icl(*sums)
