@@ -61,13 +61,13 @@ if TYPE_CHECKING:
     from bayes_lcs.report.plots import plot_coclustering as plot_coclustering
     from bayes_lcs.report.plots import plot_num_clusters as plot_num_clusters
     from bayes_lcs.report.posterior import Posterior as Posterior
-    from bayes_lcs.report.posterior import load as load
     from bayes_lcs.report.posterior import sample as sample
     from bayes_lcs.report.profile_plots import plot_cluster_profiles as plot_cluster_profiles
     from bayes_lcs.report.sampling_plots import plot_convergence_curves as plot_convergence_curves
     from bayes_lcs.report.sampling_plots import plot_iterations as plot_iterations
     from bayes_lcs.report.sampling_plots import plot_sampling_curve as plot_sampling_curve
     from bayes_lcs.report.sampling_plots import plot_stopping_line as plot_stopping_line
+    from bayes_lcs.report.saved import load as load
     from bayes_lcs.scaling.convergence import convergence_curves as convergence_curves
     from bayes_lcs.scaling.learning_curve import InterruptedWarning as InterruptedWarning
     from bayes_lcs.scaling.learning_curve import learning_curve_sample as learning_curve_sample
@@ -109,7 +109,7 @@ _HOMES = {
     "learning_curve": "bayes_lcs.evaluation.learning_curves",
     "learning_curve_sample": "bayes_lcs.scaling.learning_curve",
     "leave_one_out": "bayes_lcs.evaluation.leave_out",
-    "load": "bayes_lcs.report.posterior",
+    "load": "bayes_lcs.report.saved",
     "load_dataset": "bayes_lcs.data.datasets",
     "mean_loss": "bayes_lcs.evaluation.losses",
     "meeting_requests": "bayes_lcs.data.meetings",

@@ -18,9 +18,11 @@ from bayes_lcs.data.storage import load_datatree, save_datatree
 from bayes_lcs.inference.em_stepwise import StepwiseState
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from bayes_lcs.clustering.mixture import MixtureClusterer
 
-__all__ = ["load_mixture", "save_mixture"]
+__all__ = ["load_mixture", "mixture_from_tree", "save_mixture"]
 
 KIND = "MixtureClusterer"
 SCALARS = (str, int, float, bool)
@@ -64,6 +66,11 @@ def load_mixture(kind: type[MixtureClusterer], path: str | PathLike[str]) -> Mix
     tree = load_datatree(Path(path))
     if "mixture" not in tree.attrs:
         raise DataError("this file holds no MixtureClusterer", file=str(path))
+    return mixture_from_tree(kind, tree)
+
+
+def mixture_from_tree(kind: type[MixtureClusterer], tree: xr.DataTree) -> MixtureClusterer:
+    """The clusterer that a tree with an attribute ``mixture`` describes."""
     described = json.loads(tree.attrs["mixture"])
     settings = described["settings"]
     if not isinstance(settings["categories"], str):

@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.partitions import coclustering_matrix
 from bayes_lcs.core.protocols import PartitionModel
-from bayes_lcs.data.storage import load_datatree, save_datatree
+from bayes_lcs.data.storage import save_datatree
 from bayes_lcs.evaluation.decisions import decide
 from bayes_lcs.evaluation.partition_estimates import PartitionEstimate, estimate_partition
 from bayes_lcs.inference.diagnostics import SamplingWarning, verdict_on
 from bayes_lcs.inference.draws import PosteriorDraws
 from bayes_lcs.report.datatree import diagnose, draws_datatree
-from bayes_lcs.report.serialise import model_from_json, table_from_tree
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["Posterior", "load", "sample"]
+__all__ = ["Posterior", "sample"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -175,15 +174,6 @@ class Posterior:
             f"<Posterior of {self.model.name}: {sizes['chain']} chains of {sizes['draw']} draws, "
             f"{self.data.num_groups} groups>"
         )
-
-
-def load(path: str | Path) -> Posterior:
-    """Read a posterior that :meth:`Posterior.save` wrote."""
-    tree = load_datatree(path)
-    missing = {"model", "table"} - set(tree.attrs)
-    if missing:
-        raise ValueError(f"{path}: this netCDF file holds no posterior of bayes_lcs")
-    return Posterior(model_from_json(tree.attrs["model"]), table_from_tree(tree), tree)
 
 
 def sample(

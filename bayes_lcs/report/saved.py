@@ -1,0 +1,50 @@
+"""Results read back from the files that their ``save`` wrote."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bayes_lcs.data.storage import load_datatree
+from bayes_lcs.report.posterior import Posterior
+from bayes_lcs.report.serialise import model_from_json, table_from_tree
+
+if TYPE_CHECKING:
+    from bayes_lcs.clustering.mixture import MixtureClusterer
+
+__all__ = ["load"]
+
+
+def load(path: str | PathLike[str]) -> Posterior | MixtureClusterer:
+    """Read what a ``save`` wrote: a posterior, or a fitted mixture. No pickle is read.
+
+    Parameters
+    ----------
+    path
+        A netCDF file with its checksum beside it.
+
+    Returns
+    -------
+    Posterior or MixtureClusterer
+        Whichever the file holds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayes_lcs as bl
+    >>> clusterer = bl.MixtureClusterer(2, random_state=0).fit([["a"], ["b"], ["a"], ["b"]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     clusterer.save(f"{folder}/mixture.nc")
+    ...     bl.load(f"{folder}/mixture.nc").n_components_
+    2
+    """
+    tree = load_datatree(Path(path))
+    if "mixture" in tree.attrs:
+        from bayes_lcs.clustering.mixture import MixtureClusterer
+        from bayes_lcs.clustering.mixture_storage import mixture_from_tree
+
+        return mixture_from_tree(MixtureClusterer, tree)
+    if {"model", "table"} - set(tree.attrs):
+        raise ValueError(f"{path}: this netCDF file holds no posterior or mixture of bayes_lcs")
+    return Posterior(model_from_json(tree.attrs["model"]), table_from_tree(tree), tree)
