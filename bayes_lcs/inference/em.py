@@ -319,9 +319,9 @@ class PlanExecutor:
 
 
 def _whole_vectors(size: int, itemsize: int) -> int:
-    """``size``, or a little more; so few that they are less than half a vector are left alone."""
+    """``size``, or a little more; one beyond whole vectors, or few, is no worse as it is."""
     lanes = VECTOR_BYTES // itemsize
-    return size if 2 * size <= lanes else -(-size // lanes) * lanes
+    return size if 2 * size <= lanes or size % lanes <= 1 else -(-size // lanes) * lanes
 
 
 def _cores() -> int:

@@ -103,9 +103,12 @@ def _worths(situation: Situation, preferences: Preferences, ahead: Forecast) -> 
     base = situation.base
     # Scores of all rows below what is measured already are noise of the draw.
     rise = np.maximum(ahead.at(situation.total_rows), max(situation.scores)) - base
+    now = (situation.scores[-1] - base) / rise
+    later = np.stack([(ahead.at(size) - base) / rise for size in situation.future], axis=1)
+    if preferences.benefit is None:
+        return now, later
     worth = np.vectorize(preferences.worth, otypes=[float])
-    later = [worth((ahead.at(size) - base) / rise) for size in situation.future]
-    return worth((situation.scores[-1] - base) / rise), np.stack(later, axis=1)
+    return worth(now), worth(later)
 
 
 def _next(situation: Situation, preferences: Preferences, later: Array) -> int:

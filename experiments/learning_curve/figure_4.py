@@ -32,7 +32,7 @@ def run(setting: Setting) -> Outcome:
     better = int((standard > full).to_numpy().sum())
     short = every[~every.index.get_level_values(1).isin(NOT_ABBREVIATED)]
     lead = short.sub(standard, level=0).to_numpy()
-    best = every.groupby(level=0).max()
+    best = every.groupby(level=0, sort=False).max()
     fixed = int((every.xs("fixed-1", level=1) >= best - 1e-12).to_numpy().sum())
     tight = every.xs("thresh-0.0001", level=1)
     loose = every.xs("fixed-1", level=1)

@@ -42,10 +42,12 @@ def test_the_experiments_at_their_smallest(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["table_1", "table_2", "sensitivity"])
-def test_the_sparse_tables_at_their_smallest(name, tmp_path):
-    assert main([name, "--smoke", "--out", str(tmp_path)]) == 0
-    check_files(name, tmp_path)
+def test_all_shapes_at_their_smallest(tmp_path):
+    """Several data sets in one table, which one alone does not try."""
+    names = ["table_1", "table_2", "table_4", "figure_4", "regret", "sensitivity"]
+    assert main([*names, "--smoke", "--out", str(tmp_path)]) == 0
+    for name in names:
+        check_files(name, tmp_path)
 
 
 def test_every_claim_has_one_experiment():
