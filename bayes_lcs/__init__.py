@@ -15,13 +15,17 @@ if TYPE_CHECKING:
     from bayes_lcs.classification.shared_naive_bayes import (
         SharedNaiveBayesClassifier as SharedNaiveBayesClassifier,
     )
+    from bayes_lcs.clustering.generalized import GeneralizedClusterer as GeneralizedClusterer
+    from bayes_lcs.clustering.kmeans import KMeans as KMeans
     from bayes_lcs.clustering.mixture import MixtureClusterer as MixtureClusterer
+    from bayes_lcs.clustering.online_kmeans import OnlineKMeans as OnlineKMeans
     from bayes_lcs.core.errors import NotExactError as NotExactError
     from bayes_lcs.core.priors import Gamma as Gamma
     from bayes_lcs.core.schema import Schema as Schema
     from bayes_lcs.data.datasets import load_dataset as load_dataset
     from bayes_lcs.data.errors import DataError as DataError
     from bayes_lcs.data.meetings import meeting_requests as meeting_requests
+    from bayes_lcs.data.min_hash import min_hash as min_hash
     from bayes_lcs.data.reader import read_grouped as read_grouped
     from bayes_lcs.data.row_source import RowSource as RowSource
     from bayes_lcs.data.row_source import row_source as row_source
@@ -69,6 +73,9 @@ if TYPE_CHECKING:
     from bayes_lcs.report.sampling_plots import plot_stopping_line as plot_stopping_line
     from bayes_lcs.report.saved import load as load
     from bayes_lcs.scaling.convergence import convergence_curves as convergence_curves
+    from bayes_lcs.scaling.coreset_stream import CoresetStream as CoresetStream
+    from bayes_lcs.scaling.coresets import Coreset as Coreset
+    from bayes_lcs.scaling.coresets import coreset as coreset
     from bayes_lcs.scaling.learning_curve import InterruptedWarning as InterruptedWarning
     from bayes_lcs.scaling.learning_curve import learning_curve_sample as learning_curve_sample
     from bayes_lcs.scaling.result import LearningCurveResult as LearningCurveResult
@@ -77,12 +84,16 @@ _HOMES = {
     "ClusteredNaiveBayes": "bayes_lcs.models.clustered",
     "Comparison": "bayes_lcs.evaluation.comparison",
     "CompleteSharing": "bayes_lcs.models.complete_sharing",
+    "Coreset": "bayes_lcs.scaling.coresets",
+    "CoresetStream": "bayes_lcs.scaling.coreset_stream",
     "DataError": "bayes_lcs.data.errors",
     "EvidenceWarning": "bayes_lcs.evaluation.log_evidence",
     "ExactPosterior": "bayes_lcs.inference.exact_posterior",
     "Gamma": "bayes_lcs.core.priors",
+    "GeneralizedClusterer": "bayes_lcs.clustering.generalized",
     "GroupedTable": "bayes_lcs.data.table",
     "InterruptedWarning": "bayes_lcs.scaling.learning_curve",
+    "KMeans": "bayes_lcs.clustering.kmeans",
     "LearningCurveResult": "bayes_lcs.scaling.result",
     "LeaveOutWarning": "bayes_lcs.evaluation.leave_out",
     "LeftOut": "bayes_lcs.evaluation.leave_out",
@@ -91,6 +102,7 @@ _HOMES = {
     "MixtureClusterer": "bayes_lcs.clustering.mixture",
     "NoSharing": "bayes_lcs.models.no_sharing",
     "NotExactError": "bayes_lcs.core.errors",
+    "OnlineKMeans": "bayes_lcs.clustering.online_kmeans",
     "Posterior": "bayes_lcs.report.posterior",
     "Prototype": "bayes_lcs.models.prototype",
     "RowSource": "bayes_lcs.data.row_source",
@@ -102,6 +114,7 @@ _HOMES = {
     "compare": "bayes_lcs.evaluation.comparison",
     "conditional_evidence": "bayes_lcs.evaluation.evidence",
     "convergence_curves": "bayes_lcs.scaling.convergence",
+    "coreset": "bayes_lcs.scaling.coresets",
     "cross_validate": "bayes_lcs.evaluation.cross_validation",
     "evidence": "bayes_lcs.evaluation.evidence",
     "evidence_curve": "bayes_lcs.evaluation.evidence_curve",
@@ -113,6 +126,7 @@ _HOMES = {
     "load_dataset": "bayes_lcs.data.datasets",
     "mean_loss": "bayes_lcs.evaluation.losses",
     "meeting_requests": "bayes_lcs.data.meetings",
+    "min_hash": "bayes_lcs.data.min_hash",
     "plot_cluster_profiles": "bayes_lcs.report.profile_plots",
     "plot_coclustering": "bayes_lcs.report.plots",
     "plot_convergence_curves": "bayes_lcs.report.sampling_plots",
@@ -136,12 +150,16 @@ __all__ = [
     "ClusteredNaiveBayes",
     "Comparison",
     "CompleteSharing",
+    "Coreset",
+    "CoresetStream",
     "DataError",
     "EvidenceWarning",
     "ExactPosterior",
     "Gamma",
+    "GeneralizedClusterer",
     "GroupedTable",
     "InterruptedWarning",
+    "KMeans",
     "LearningCurveResult",
     "LeaveOutWarning",
     "LeftOut",
@@ -150,6 +168,7 @@ __all__ = [
     "MixtureClusterer",
     "NoSharing",
     "NotExactError",
+    "OnlineKMeans",
     "Posterior",
     "Prototype",
     "RowSource",
@@ -162,6 +181,7 @@ __all__ = [
     "compare",
     "conditional_evidence",
     "convergence_curves",
+    "coreset",
     "cross_validate",
     "evidence",
     "evidence_curve",
@@ -173,6 +193,7 @@ __all__ = [
     "load_dataset",
     "mean_loss",
     "meeting_requests",
+    "min_hash",
     "plot_cluster_profiles",
     "plot_coclustering",
     "plot_convergence_curves",

@@ -1,0 +1,195 @@
+"""k-means of weighted points, as a scikit-learn estimator.
+
+The objective is ``sum_i w_i min_j |mu_j - x_i|^2``. Lloyd's iterations are scikit-learn's, which
+are as fast as any of ours; starts, weights of coresets and the bookkeeping of several starts are
+here.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from bayes_lcs.clustering.kmeans_starts import STARTS, draw_centers, nearest
+
+__all__ = ["KMeans"]
+
+FloatArray = NDArray[Any]
+
+
+class KMeansResult(NamedTuple):
+    """Where a start ended: its centres, their cost, and the iterations that it took."""
+
+    cluster_centers: FloatArray
+    inertia: float
+    n_iter: int
+
+
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Clusters of weighted points around their means.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    init : {"k-means++", "farthest", "k-means||"} or array of shape (n_clusters, n_features)
+        Where to begin; see `bayes_lcs.clustering.kmeans_starts`.
+    n_init : int, default=1
+        Number of starts. All results are kept in ``results_``, and the cheapest is taken. Given
+        centres are one start.
+    max_iter : int, default=300
+        Most iterations of a start.
+    tol : float, default=1e-4
+        A start ends when its centres move by less than this, relative to the variance of the
+        points, or when no point changes its cluster.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Means of the clusters.
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each point.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest centre.
+    n_iter_ : int
+        Iterations of the start that was taken.
+    results_ : list of KMeansResult
+        Of all starts.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if all are strings.
+
+    Notes
+    -----
+    Distances are Euclidean. For cosine similarity divide every row by its norm first
+    (`sklearn.preprocessing.normalize`): the squared distance of two rows is then two less twice
+    their cosine. For sets and Jaccard similarity, hash them with `bayes_lcs.min_hash`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayes_lcs as bl
+    >>> X = np.array([[0.0], [1.0], [10.0], [12.0]])
+    >>> kmeans = bl.KMeans(2, random_state=0).fit(X, sample_weight=[1, 3, 1, 1])
+    >>> sorted(kmeans.cluster_centers_.ravel().tolist())
+    [0.75, 11.0]
+    >>> kmeans.anomaly_score([[11.0], [21.0]]).tolist()
+    [0.0, 10.0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions(set(STARTS)), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
+        """Find clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Points.
+        y : None
+            Not looked at.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the points, such as those of a coreset.
+
+        Returns
+        -------
+        self : KMeans
+            The fitted clusterer.
+        """
+        del y
+        self._validate_params()
+        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
+        weights = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+        if self.n_clusters > len(X):
+            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
+        self.results_ = [self._lloyd(X, weights, start) for start in self._starts(X, weights)]
+        best = min(self.results_, key=lambda result: result.inertia)
+        self.cluster_centers_, self.inertia_, self.n_iter_ = best
+        self._n_features_out = self.n_clusters
+        self.labels_ = nearest(X, self.cluster_centers_)[0]
+        return self
+
+    def _starts(self, X: FloatArray, weights: FloatArray) -> list[FloatArray]:
+        if not isinstance(self.init, str):
+            centers = np.array(self.init, dtype=X.dtype)
+            if centers.shape != (self.n_clusters, X.shape[1]):
+                raise ValueError(
+                    f"init must have the shape {(self.n_clusters, X.shape[1])}, got {centers.shape}"
+                )
+            return [centers]
+        rng = check_random_state(self.random_state)
+        return [
+            draw_centers(X, self.n_clusters, self.init, rng, weights) for _ in range(self.n_init)
+        ]
+
+    def _lloyd(self, X: FloatArray, weights: FloatArray, start: FloatArray) -> KMeansResult:
+        from sklearn.cluster import KMeans as Lloyd
+
+        run = Lloyd(self.n_clusters, init=start, n_init=1, max_iter=self.max_iter, tol=self.tol)
+        run.fit(X, sample_weight=weights)
+        return KMeansResult(run.cluster_centers_, float(run.inertia_), int(run.n_iter_))
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """The nearest cluster of each point."""
+        return nearest(self._checked(X), self.cluster_centers_)[0]
+
+    def transform(self, X: Any) -> FloatArray:
+        """Distances to all centres, ``(n_samples, n_clusters)``."""
+        from sklearn.metrics import euclidean_distances
+
+        return np.asarray(euclidean_distances(self._checked(X), self.cluster_centers_))
+
+    def anomaly_score(self, X: Any) -> FloatArray:
+        """Distance of each point to the nearest centre; more is stranger."""
+        return np.asarray(np.sqrt(nearest(self._checked(X), self.cluster_centers_)[1]))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the weighted sum of squared distances to the nearest centre."""
+        del y
+        X = self._checked(X)
+        weights = _check_sample_weight(sample_weight, X, dtype=X.dtype)
+        return -float(weights @ nearest(X, self.cluster_centers_)[1])
+
+    def _checked(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        dtype = [np.float64, np.float32]
+        return np.asarray(validate_data(self, X, dtype=dtype, order="C", reset=False))

@@ -1,0 +1,100 @@
+"""Where k-means begins: centres drawn from weighted points.
+
+``"farthest"``
+    The lecture's: a point at random, then again and again the point farthest from all so far.
+``"k-means++"``
+    A point at random, then points with probability in proportion to their squared distance from
+    those so far (Arthur and Vassilvitskii 2007); scikit-learn's.
+``"k-means||"``
+    A few rounds that each draw many points at once in that proportion, each point for itself; the
+    candidates, weighted by the points nearest to them, are then reduced by k-means++ (Bahmani et
+    al. 2012). Few passes over the points, however many centres.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import kmeans_plusplus
+from sklearn.metrics import pairwise_distances_argmin_min
+
+__all__ = ["STARTS", "draw_centers", "nearest"]
+
+FloatArray = NDArray[Any]
+
+ROUNDS = 5
+OVERSAMPLING = 2.0
+"""k-means|| draws about this many times ``k`` points a round."""
+
+
+def nearest(X: FloatArray, centers: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
+    """The centre nearest to each point, and its squared distance.
+
+    Examples
+    --------
+    >>> labels, squares = nearest(np.array([[0.0], [3.0]]), np.array([[1.0], [5.0]]))
+    >>> labels.tolist(), squares.tolist()
+    ([0, 1], [1.0, 4.0])
+    """
+    labels, squares = pairwise_distances_argmin_min(X, centers, metric="sqeuclidean")
+    return labels.astype(np.int64), squares
+
+
+def draw_centers(
+    X: FloatArray, num_clusters: int, method: str, rng: np.random.RandomState, weights: FloatArray
+) -> FloatArray:
+    """Centres to begin with, ``(k, d)``; points of weight 0 are never drawn."""
+    return STARTS[method](X, num_clusters, rng, weights)
+
+
+def _farthest(
+    X: FloatArray, num_clusters: int, rng: np.random.RandomState, weights: FloatArray
+) -> FloatArray:
+    chosen = [int(rng.choice(len(X), p=weights / weights.sum()))]
+    distance = np.where(weights > 0, np.inf, -1.0)
+    while len(chosen) < num_clusters:
+        distance = np.minimum(distance, _squares(X, X[chosen[-1]]))
+        chosen.append(int(distance.argmax()))
+    return X[chosen]
+
+
+def _plus_plus(
+    X: FloatArray, num_clusters: int, rng: np.random.RandomState, weights: FloatArray
+) -> FloatArray:
+    centers, _ = kmeans_plusplus(X, num_clusters, sample_weight=weights, random_state=rng)
+    return np.asarray(centers)
+
+
+def _parallel(
+    X: FloatArray, num_clusters: int, rng: np.random.RandomState, weights: FloatArray
+) -> FloatArray:
+    candidates = X[[int(rng.choice(len(X), p=weights / weights.sum()))]]
+    labels, distance = np.zeros(len(X), np.int64), _squares(X, candidates[0])
+    for _ in range(ROUNDS):
+        mass = weights * distance
+        total = mass.sum()
+        if total <= 0.0:
+            break
+        drawn = rng.random_sample(len(X)) < OVERSAMPLING * num_clusters * mass / total
+        if not drawn.any():
+            continue
+        own, squares = nearest(X, X[drawn])
+        closer = squares < distance
+        labels = np.where(closer, own + len(candidates), labels)
+        distance = np.minimum(distance, squares)
+        candidates = np.vstack([candidates, X[drawn]])
+    if len(candidates) < num_clusters:
+        # So few different points, or so bad luck, that there is nothing to choose from.
+        return _plus_plus(X, num_clusters, rng, weights)
+    held = np.bincount(labels, weights, minlength=len(candidates))
+    return _plus_plus(candidates, num_clusters, rng, held.astype(X.dtype))
+
+
+def _squares(X: FloatArray, center: FloatArray) -> FloatArray:
+    """Squared distances from one point."""
+    return np.asarray(((X - center) ** 2).sum(axis=1))
+
+
+STARTS = {"farthest": _farthest, "k-means++": _plus_plus, "k-means||": _parallel}

@@ -1,0 +1,1 @@
+"""Supervised learners that clusterings are made of."""

@@ -1,0 +1,99 @@
+"""Naive Bayes over names, numbers, or both (Kalton et al. 2001, section 3.2).
+
+Names have smoothed frequencies in each class, numbers a normal distribution. With weighted
+assignment it is EM: over names only, that of `bayes_lcs.MixtureClusterer`, step by step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.clustering.mixed_input import MixedRows
+from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.schema import Schema
+from bayes_lcs.data.coded import DenseRows
+from bayes_lcs.inference.mixture_rows import map_rows, responsibilities
+from bayes_lcs.models.multinomial_mixture import MultinomialMixture
+
+__all__ = ["NaiveBayesLearner"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NaiveBayesLearner:
+    """Naive Bayes.
+
+    Parameters
+    ----------
+    prior
+        Parameter of the Dirichlet priors of classes and names.
+    smoothing
+        Added to variances, as a share of the largest variance of a column of numbers.
+    """
+
+    prior: float = 1.0
+    smoothing: float = 1e-6
+
+    def fit(
+        self, rows: MixedRows, shares: FloatArray, rng: np.random.RandomState
+    ) -> FittedNaiveBayes:
+        """Expected counts, means and variances."""
+        del rng
+        counts = [
+            np.array([shares[rows.codes[:, f] == value].sum(axis=0) for value in range(size)])
+            for f, size in enumerate(rows.num_values)
+        ]
+        totals = shares.sum(axis=0)
+        schema = Schema(1, rows.num_values)
+        model = MultinomialMixture(
+            schema=schema,
+            num_components=len(totals),
+            weight_prior=self.prior,
+            cell_prior=self.prior,
+        )
+        cells = np.vstack(counts) if counts else np.empty((0, len(totals)))
+        parameters = model.update(MixtureStatistics(totals, cells, 0.0))
+        held = np.maximum(totals, 1e-300)[:, None]
+        means = (shares.T @ rows.numbers) / held
+        squares = (shares.T @ rows.numbers**2) / held
+        spread = rows.numbers.var(axis=0)
+        least = self.smoothing * spread.max(initial=0.0) or self.smoothing
+        # Of a class without rows nothing is known but where the rows are.
+        empty = totals <= 0.0
+        means[empty], squares[empty] = 0.0, 0.0
+        variances = np.maximum(squares - means**2, 0.0) + least
+        means[empty], variances[empty] = rows.numbers.mean(axis=0), spread + least
+        return FittedNaiveBayes(parameters, rows.num_values, means, variances)
+
+
+@dataclass(frozen=True)
+class FittedNaiveBayes:
+    """Probabilities of names, and normal distributions of numbers."""
+
+    parameters: MixtureParameters
+    num_values: tuple[int, ...]
+    means: FloatArray
+    variances: FloatArray
+
+    def log_joint(self, rows: MixedRows) -> FloatArray:
+        """``log p(x, class)``, ``(N, K)``."""
+        table = DenseRows(rows.codes, self.num_values)
+        joint = map_rows(self.parameters, table, lambda found: found)
+        for f in range(rows.numbers.shape[1]):
+            off = rows.numbers[:, f, None] - self.means[:, f]
+            joint = joint - 0.5 * (
+                off**2 / self.variances[:, f] + np.log(2.0 * np.pi * self.variances[:, f])
+            )
+        return joint
+
+    def assign(self, rows: MixedRows) -> NDArray[np.int64]:
+        """The most probable class."""
+        return self.log_joint(rows).argmax(axis=1)
+
+    def shares(self, rows: MixedRows) -> FloatArray:
+        """Probabilities of the classes."""
+        return responsibilities(self.log_joint(rows))

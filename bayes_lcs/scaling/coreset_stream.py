@@ -1,0 +1,239 @@
+"""A coreset of an endless stream, in bounded memory: merge and reduce.
+
+Two facts make it: the union of coresets is a coreset of the union, and a coreset of a coreset is
+one of the data, with the errors multiplied. The stream is cut into leaves; each becomes a coreset
+at level 0, and whenever two stand at one level they are merged, reduced, and stand one level
+higher: a binary tree of which only the right edge is kept. A row is reduced once for every level
+above it, so the error grows with the height of the tree, the logarithm of the number of leaves, and
+not with their number (Bentley and Saxe 1980; Har-Peled and Mazumdar 2004).
+"""
+
+from __future__ import annotations
+
+import json
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight, check_array
+
+from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.storage import load_datatree, save_datatree
+from bayes_lcs.scaling.coresets import Coreset, coreset
+
+__all__ = ["CoresetStream"]
+
+FloatArray = NDArray[np.float64]
+
+
+class _Weighted(NamedTuple):
+    points: NDArray[Any]
+    weights: FloatArray
+
+    @property
+    def num_points(self) -> int:
+        return len(self.weights)
+
+
+class CoresetStream:
+    """A coreset of all rows so far, kept up to date row by row.
+
+    Parameters
+    ----------
+    k
+        Number of clusters for which it is made.
+    size
+        Points of each coreset in the tree.
+    leaf_size
+        Rows of the stream that are reduced at once; four times ``size`` by default.
+    method
+        As for :func:`bayes_lcs.coreset`.
+    random_state
+        Seed. The same rows give the same tree, however they are cut into pieces.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayes_lcs as bl
+    >>> rng = np.random.default_rng(0)
+    >>> stream = bl.CoresetStream(k=3, size=200, random_state=0)
+    >>> for _ in range(10):
+    ...     stream.push(rng.normal(size=(1000, 2)))
+    >>> small = stream.coreset()
+    >>> stream.num_rows, stream.height, bool(abs(small.weights.sum() - 10_000) < 1000)
+    (10000, 3, True)
+    """
+
+    def __init__(
+        self,
+        k: int,
+        size: int,
+        *,
+        leaf_size: int | None = None,
+        method: str = "sensitivity",
+        random_state: int | None = None,
+    ) -> None:
+        self.k, self.size, self.method = int(k), int(size), method
+        self.leaf_size = 4 * self.size if leaf_size is None else int(leaf_size)
+        if self.k < 1 or self.size < 1 or self.leaf_size < 1:
+            raise ValueError("k, size and leaf_size must be at least 1")
+        self.num_rows = 0
+        self._rng = np.random.default_rng(random_state)
+        self._waiting: list[_Weighted] = []
+        self._levels: dict[int, _Weighted] = {}
+
+    @property
+    def height(self) -> int:
+        """How often the rows that were reduced most often have been reduced again."""
+        return max(self._levels, default=0)
+
+    @property
+    def num_points(self) -> int:
+        """Points in memory: of all levels, and rows that wait for a whole leaf."""
+        return sum(part.num_points for part in (*self._levels.values(), *self._waiting))
+
+    def push(self, X: Any, sample_weight: Any = None) -> None:
+        """Take more rows in, with their weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        sample_weight : array-like of shape (n_samples,)
+            Their weights.
+        """
+        X = check_array(X, dtype=[np.float64, np.float32])
+        self._check_width(X.shape[1])
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self.num_rows += len(X)
+        kept = weights > 0
+        self._wait(_Weighted(X[kept].copy(), weights[kept]))
+
+    def merge(self, other: CoresetStream) -> None:
+        """Take in all that another stream has seen, such as that of another process."""
+        if (self.k, self.size, self.method) != (other.k, other.size, other.method):
+            raise ValueError("streams that are merged must have the same k, size and method")
+        for level, part in sorted(other._levels.items()):
+            self._check_width(part.points.shape[1])
+            self._carry(level, part)
+        self.num_rows += other.num_rows
+        for part in other._waiting:
+            self._wait(part)
+
+    def coreset(self, *, reduced: bool = False) -> Coreset:
+        """The coreset of all rows so far.
+
+        Parameters
+        ----------
+        reduced
+            Whether to reduce it once more to ``size`` points. What is in memory is left as it is.
+        """
+        parts = [*self._levels.values(), *self._waiting]
+        if not parts:
+            raise ValueError("the stream has no rows yet: push some first")
+        points = np.concatenate([part.points for part in parts])
+        weights = np.concatenate([part.weights for part in parts])
+        if reduced:
+            # Looking at the coreset does not change the stream's own draws.
+            return self._reduced(_Weighted(points, weights), np.random.default_rng(self.num_rows))
+        total = float(weights.sum())
+        return Coreset(points, weights, None, self.method, "kmeans", self.num_rows, total)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the tree as netCDF, atomically, with a checksum; a run goes on from it."""
+        import xarray as xr
+
+        described = {
+            "k": self.k,
+            "size": self.size,
+            "leaf_size": self.leaf_size,
+            "method": self.method,
+            "num_rows": self.num_rows,
+            "random": self._rng.bit_generator.state,
+        }
+        tree = xr.DataTree(xr.Dataset(attrs={"coreset_stream": json.dumps(described)}))
+        parts = {f"level_{level}": part for level, part in self._levels.items()}
+        if self._waiting:
+            parts["waiting"] = self._all_waiting()
+        for name, part in parts.items():
+            tree[name] = xr.DataTree(
+                xr.Dataset(
+                    {
+                        "points": (("point", "feature"), part.points),
+                        "weights": ("point", part.weights),
+                    }
+                )
+            )
+        save_datatree(tree, Path(path))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> CoresetStream:
+        """The stream that `save` wrote; rows pushed now give what they would have given then."""
+        tree = load_datatree(Path(path))
+        if "coreset_stream" not in tree.attrs:
+            raise DataError("this file holds no CoresetStream", file=str(path))
+        described = json.loads(tree.attrs["coreset_stream"])
+        stream = cls(
+            described["k"],
+            described["size"],
+            leaf_size=described["leaf_size"],
+            method=described["method"],
+        )
+        stream.num_rows = described["num_rows"]
+        stream._rng.bit_generator.state = described["random"]
+        for name, part in tree.children.items():
+            held = _Weighted(np.array(part["points"]), np.array(part["weights"]))
+            if name == "waiting":
+                stream._waiting = [held]
+            else:
+                stream._levels[int(name.removeprefix("level_"))] = held
+        return stream
+
+    def _wait(self, part: _Weighted) -> None:
+        """Rows wait until there is a whole leaf; leaves are cut by count, not by push."""
+        self._waiting.append(part)
+        if sum(part.num_points for part in self._waiting) < self.leaf_size:
+            return
+        rows = self._all_waiting()
+        whole = rows.num_points // self.leaf_size * self.leaf_size
+        for start in range(0, whole, self.leaf_size):
+            leaf = _Weighted(*(field[start : start + self.leaf_size] for field in rows))
+            self._carry(0, self._shrunk(leaf))
+        rest = _Weighted(*(field[whole:].copy() for field in rows))
+        self._waiting = [rest] if rest.num_points else []
+
+    def _carry(self, level: int, part: _Weighted) -> None:
+        """As in adding one to a binary number."""
+        while level in self._levels:
+            other = self._levels.pop(level)
+            both = _Weighted(*(np.concatenate(pair) for pair in zip(other, part, strict=True)))
+            part, level = self._shrunk(both), level + 1
+        self._levels[level] = part
+
+    def _shrunk(self, part: _Weighted) -> _Weighted:
+        small = self._reduced(part, self._rng)
+        return _Weighted(np.asarray(small.points), small.weights)
+
+    def _reduced(self, part: _Weighted, rng: np.random.Generator) -> Coreset:
+        return coreset(
+            part.points,
+            self.k,
+            self.size,
+            method=self.method,
+            sample_weight=part.weights,
+            queries=0,
+            random_state=int(rng.integers(np.iinfo(np.int32).max)),
+        )
+
+    def _all_waiting(self) -> _Weighted:
+        return _Weighted(*(np.concatenate(field) for field in zip(*self._waiting, strict=True)))
+
+    def _check_width(self, width: int) -> None:
+        for part in (*self._levels.values(), *self._waiting):
+            if part.points.shape[1] != width:
+                raise ValueError(
+                    f"rows have {width} columns, but those before had {part.points.shape[1]}"
+                )
+            return

@@ -1,0 +1,203 @@
+"""Coresets: unbiased, within their bounds, and never blind to what is small and far."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.mixture import GaussianMixture
+
+import bayes_lcs as bl
+from bayes_lcs.clustering.kmeans_starts import draw_centers, nearest
+from bayes_lcs.scaling.coreset_bounds import size_for
+from bayes_lcs.scaling.coreset_importance import METHODS, importance
+from bayes_lcs.scaling.coresets import coreset
+
+
+def blobs(seed=0, num_rows=2000, num_clusters=5, width=3):
+    rng = np.random.default_rng(seed)
+    centers = 6.0 * rng.normal(size=(num_clusters, width))
+    return centers[rng.integers(num_clusters, size=num_rows)] + rng.normal(size=(num_rows, width))
+
+
+def cost(X, weights, centers):
+    return float(weights @ nearest(np.asarray(X), centers)[1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_cost_is_unbiased_also_of_a_coreset_of_a_coreset(method):
+    X = blobs(num_rows=400)
+    weights = np.random.default_rng(1).gamma(1.0, size=400)
+    centers = X[:5] + 0.5
+    exact = cost(X, weights, centers)
+    found, again = [], []
+    plain = {"method": method, "queries": 0}
+    for seed in range(150):
+        small = coreset(X, 5, 60, sample_weight=weights, random_state=seed, **plain)
+        found.append(cost(small.points, small.weights, centers) / exact)
+        less = coreset(
+            small.points, 5, 30, sample_weight=small.weights, random_state=1000 + seed, **plain
+        )
+        again.append(cost(less.points, less.weights, centers) / exact)
+    for ratios in (found, again):
+        error = np.std(ratios) / np.sqrt(len(ratios))
+        assert abs(np.mean(ratios) - 1.0) < 4.0 * error  # false alarm: 6e-5
+
+
+def test_all_rows_are_their_own_coreset():
+    X = blobs(num_rows=50)
+    small = coreset(X, 3, 50, random_state=0)
+    np.testing.assert_array_equal(small.points, X)
+    np.testing.assert_array_equal(small.weights, np.ones(50))
+    assert small.distortions == (0.0,) * 4
+
+
+def test_rows_of_no_weight_are_never_drawn():
+    X = blobs(num_rows=300)
+    weights = np.ones(300)
+    weights[::2] = 0.0
+    small = coreset(X, 3, 100, sample_weight=weights, random_state=0)
+    assert (small.indices % 2 == 1).all()
+    np.testing.assert_array_equal(small.points, X[small.indices])
+    assert small.total_weight == 150
+
+
+def test_two_small_far_clusters_are_never_lost_by_adaptive_often_by_uniform():
+    rng = np.random.default_rng(0)
+    crowd = rng.normal(size=(20_000, 2))
+    far = [rng.normal(size=(5, 2)) + at for at in ([300.0, 0.0], [0.0, 300.0])]
+    X = np.vstack([crowd, *far])
+    lost = dict.fromkeys(METHODS, 0)
+    for method in METHODS:
+        for seed in range(20):
+            small = coreset(X, 4, 800, method=method, queries=0, random_state=seed)
+            points = small.points
+            seen = (points[:, 0] > 200).any() and (points[:, 1] > 200).any()
+            lost[method] += not seen
+    assert lost["adaptive"] == 0
+    assert lost["sensitivity"] == 0
+    assert lost["uniform"] > 5
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_scores_bound_the_share_of_a_point_in_any_cost(k):
+    """Worst centres among many drawn and optimised ones."""
+    X = blobs(2, 300)
+    weights = np.random.default_rng(0).gamma(2.0, size=300)
+    found = importance("sensitivity", X, weights, k, np.random.default_rng(1))
+    rng = np.random.RandomState(2)
+    for query in range(200):
+        kind = ("k-means++", "farthest")[query % 2]
+        centers = draw_centers(X, k, kind, rng, weights) + rng.normal(size=(k, 3))
+        if query % 10 == 0:
+            centers = bl.KMeans(k, init=centers).fit(X, sample_weight=weights).cluster_centers_
+        squares = nearest(X, centers)[1]
+        share = squares / (weights @ squares / weights.sum())
+        assert (share <= found.scores).all()
+    assert found.total_sensitivity == pytest.approx(weights @ found.scores / weights.sum())
+
+
+def test_light_scores_bound_the_share_of_a_point():
+    X = blobs(3, 300)
+    found = importance("lightweight", X, np.ones(300), 4, np.random.default_rng(1))
+    assert found.scores.mean() == pytest.approx(1.0)
+    variance = nearest(X, X.mean(axis=0)[None])[1].mean()
+    rng = np.random.RandomState(0)
+    for _ in range(200):
+        squares = nearest(X, draw_centers(X, 4, "k-means++", rng, np.ones(300)))[1]
+        assert (squares <= 16.0 * found.scores * 0.5 * (squares.mean() + variance)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "epsilon"), [("sensitivity", 0.5), ("lightweight", 0.25)])
+def test_errors_stay_within_epsilon_at_the_promised_rate(method, epsilon):
+    """200 drawn and 20 optimised sets of centres, chosen before the coresets are drawn."""
+    X, delta = blobs(4, 60_000, 3), 0.1
+    rng = np.random.RandomState(0)
+    queries = [X[rng.choice(len(X), 3)] + rng.normal(size=(3, 3)) for _ in range(200)]
+    queries += [bl.KMeans(3, random_state=s).fit(X[s::20]).cluster_centers_ for s in range(20)]
+    costs = [cost(X, np.ones(len(X)), q) for q in queries]
+    spread = cost(X, np.ones(len(X)), X.mean(axis=0)[None])
+    failures = np.zeros(len(queries))
+    for seed in range(20):
+        small = coreset(
+            X, 3, method=method, epsilon=epsilon, delta=delta, queries=0, random_state=seed
+        )
+        assert small.bound.size < len(X)
+        for i, (query, exact) in enumerate(zip(queries, costs, strict=True)):
+            scale = exact if method == "sensitivity" else 0.5 * (exact + spread)
+            failures[i] += abs(cost(small.points, small.weights, query) - exact) > epsilon * scale
+    assert failures.mean() / 20 <= delta
+    assert failures.sum() == 0  # Bernstein is generous
+
+
+def test_bounds_say_what_they_promise_and_what_they_cannot():
+    assert "squared diameter" in size_for("uniform", 0.1, 0.1).statement
+    assert "variance" in size_for("lightweight", 0.1, 0.1).statement
+    sharp, rough = (size_for("sensitivity", eps, 0.1, 50.0).size for eps in (0.1, 0.2))
+    assert 3.5 < sharp / rough < 4.1
+    with pytest.raises(ValueError, match="no bound with known constants"):
+        size_for("adaptive", 0.1, 0.1)
+    with pytest.raises(ValueError, match=r"must lie in \(0, 1\)"):
+        size_for("uniform", 0.0, 0.1)
+
+
+def test_categories_are_clustered_from_their_coreset():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(2, size=3000)
+    words = np.array([["ab", "cd"], ["xy", "zw"]], dtype=object)
+    rows = np.column_stack(
+        [np.where(rng.random(3000) < 0.9, words[kind, 0], words[1 - kind, 0]) for _ in range(6)]
+    )
+    frame = pd.DataFrame(rows).add_prefix("c")
+    small = coreset(frame, 2, 200, objective="categorical", random_state=0)
+    assert isinstance(small.points, pd.DataFrame)
+    assert max(map(abs, small.distortions)) < 0.2
+    clusterer = bl.MixtureClusterer(2, random_state=0, init="random", n_init=3)
+    clusterer.fit(small.points, sample_weight=small.weights)
+    labels = clusterer.predict(frame)
+    agree = (labels == kind).mean()
+    assert max(agree, 1 - agree) > 0.97
+
+
+def test_gaussian_mixtures_are_fitted_from_a_coreset():
+    X = blobs(5, 8000, 3)
+    small = coreset(X, 3, 1000, objective="gaussian", random_state=0)
+    assert abs(small.weights.sum() / 8000 - 1.0) < 0.2
+    repeats = np.random.RandomState(0).choice(
+        len(small), 5000, p=small.weights / small.weights.sum()
+    )
+    fitted = GaussianMixture(3, n_init=3, random_state=0).fit(small.points[repeats])
+    best = GaussianMixture(3, n_init=3, random_state=0).fit(X)
+    assert fitted.score(X) > best.score(X) - 0.1
+
+
+def test_the_same_seed_gives_the_same_points_and_says_so():
+    X = blobs()
+    one, two = (coreset(X, 5, 100, random_state=3) for _ in range(2))
+    np.testing.assert_array_equal(one.indices, two.indices)
+    assert "100 weighted points" in str(one) or "weighted points for 2,000 rows" in str(one)
+    assert one.distortion(X, X[:5]) == pytest.approx(
+        cost(one.points, one.weights, X[:5]) / cost(X, np.ones(len(X)), X[:5]) - 1.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size": 10, "method": "best"}, "method must be one of"),
+        ({"size": 10, "objective": "median"}, "objective must be one of"),
+        ({}, "either a size or an epsilon"),
+        ({"size": 10, "epsilon": 0.1}, "either a size or an epsilon"),
+        ({"size": 0}, "at least 1"),
+        ({"size": 5, "sample_weight": -np.ones(2000)}, "[Nn]egative"),
+    ],
+)
+def test_what_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        coreset(blobs(), 3, **options)
+
+
+def test_bad_numbers_are_refused():
+    with pytest.raises(ValueError, match="NaN"):
+        coreset(np.array([[np.nan], [1.0]]), 1, 1)
+    with pytest.raises(ValueError, match="minimum of 1"):
+        coreset(np.empty((0, 2)), 1, 1)
