@@ -80,13 +80,15 @@ def test_two_small_far_clusters_are_never_lost_by_adaptive_often_by_uniform():
 @pytest.mark.parametrize("k", [2, 5])
 def test_scores_bound_the_share_of_a_point_in_any_cost(k):
     """Worst centres among many drawn and optimised ones."""
-    X = blobs(2, 300)
+    # Three points in one place, far from all others: no distance tells that they matter.
+    X = np.vstack([blobs(2, 297), np.full((3, 3), 80.0)])
     weights = np.random.default_rng(0).gamma(2.0, size=300)
     found = importance("sensitivity", X, weights, k, np.random.default_rng(1))
     rng = np.random.RandomState(2)
     for query in range(200):
         kind = ("k-means++", "farthest")[query % 2]
-        centers = draw_centers(X, k, kind, rng, weights) + rng.normal(size=(k, 3))
+        near = X[:297] if query % 3 == 0 else X
+        centers = draw_centers(near, k, kind, rng, weights[: len(near)]) + rng.normal(size=(k, 3))
         if query % 10 == 0:
             centers = bl.KMeans(k, init=centers).fit(X, sample_weight=weights).cluster_centers_
         squares = nearest(X, centers)[1]
