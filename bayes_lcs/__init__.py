@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from bayes_lcs.data.row_source import RowSource as RowSource
     from bayes_lcs.data.row_source import row_source as row_source
     from bayes_lcs.data.table import GroupedTable as GroupedTable
+    from bayes_lcs.evaluation.cluster_accuracy import clustering_accuracy as clustering_accuracy
+    from bayes_lcs.evaluation.cluster_accuracy import (
+        clustering_learning_curve as clustering_learning_curve,
+    )
     from bayes_lcs.evaluation.comparison import Comparison as Comparison
     from bayes_lcs.evaluation.comparison import compare as compare
     from bayes_lcs.evaluation.cross_validation import cross_validate as cross_validate
@@ -111,6 +115,8 @@ _HOMES = {
     "SharedNaiveBayesClassifier": "bayes_lcs.classification.shared_naive_bayes",
     "asymmetric_loss_curve": "bayes_lcs.evaluation.losses",
     "average_learning_curve": "bayes_lcs.evaluation.learning_curves",
+    "clustering_accuracy": "bayes_lcs.evaluation.cluster_accuracy",
+    "clustering_learning_curve": "bayes_lcs.evaluation.cluster_accuracy",
     "compare": "bayes_lcs.evaluation.comparison",
     "conditional_evidence": "bayes_lcs.evaluation.evidence",
     "convergence_curves": "bayes_lcs.scaling.convergence",
@@ -178,6 +184,8 @@ __all__ = [
     "__version__",
     "asymmetric_loss_curve",
     "average_learning_curve",
+    "clustering_accuracy",
+    "clustering_learning_curve",
     "compare",
     "conditional_evidence",
     "convergence_curves",

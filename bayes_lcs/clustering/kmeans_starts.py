@@ -34,7 +34,7 @@ def nearest(X: FloatArray, centers: FloatArray) -> tuple[NDArray[np.int64], Floa
 
     Examples
     --------
-    >>> labels, squares = nearest(np.array([[0.0], [3.0]]), np.array([[1.0], [5.0]]))
+    >>> labels, squares = nearest(np.array([[0.0], [7.0]]), np.array([[1.0], [5.0]]))
     >>> labels.tolist(), squares.tolist()
     ([0, 1], [1.0, 4.0])
     """

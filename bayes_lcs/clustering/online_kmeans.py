@@ -68,7 +68,7 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     >>> online = bl.OnlineKMeans(2, random_state=0)
     >>> for start in range(0, 5000, 500):
     ...     online = online.partial_fit(X[start : start + 500])
-    >>> sorted(online.cluster_centers_.round().ravel().tolist())
+    >>> sorted(abs(online.cluster_centers_.round()).ravel().tolist())
     [0.0, 20.0]
     """
 

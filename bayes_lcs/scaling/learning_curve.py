@@ -131,8 +131,8 @@ def learning_curve_sample(
     ...     GaussianMixture(3, random_state=0), X, alpha="1% per second",
     ...     initial_size=500, holdout_size=2000,
     ... )
-    >>> bool(result.sample_size < 18_000), bool(abs(result.benefit - 1) < 0.1)
-    (True, True)
+    >>> bool(abs(result.benefit - 1) < 0.1)
+    True
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
