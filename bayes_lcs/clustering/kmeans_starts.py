@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus
 from sklearn.metrics import pairwise_distances_argmin_min
 
-__all__ = ["STARTS", "draw_centers", "nearest"]
+__all__ = ["STARTS", "draw_centers", "nearest", "squares_from"]
 
 FloatArray = NDArray[Any]
 
@@ -42,6 +42,12 @@ def nearest(X: FloatArray, centers: FloatArray) -> tuple[NDArray[np.int64], Floa
     return labels.astype(np.int64), squares
 
 
+def squares_from(X: FloatArray, center: FloatArray) -> FloatArray:
+    """Squared distances of points from one, in float64."""
+    away = X - center
+    return np.einsum("nd,nd->n", away, away, dtype=np.float64)
+
+
 def draw_centers(
     X: FloatArray, num_clusters: int, method: str, rng: np.random.RandomState, weights: FloatArray
 ) -> FloatArray:
@@ -55,7 +61,7 @@ def _farthest(
     chosen = [int(rng.choice(len(X), p=weights / weights.sum()))]
     distance = np.where(weights > 0, np.inf, -1.0)
     while len(chosen) < num_clusters:
-        distance = np.minimum(distance, _squares(X, X[chosen[-1]]))
+        distance = np.minimum(distance, squares_from(X, X[chosen[-1]]))
         chosen.append(int(distance.argmax()))
     return X[chosen]
 
@@ -71,7 +77,7 @@ def _parallel(
     X: FloatArray, num_clusters: int, rng: np.random.RandomState, weights: FloatArray
 ) -> FloatArray:
     candidates = X[[int(rng.choice(len(X), p=weights / weights.sum()))]]
-    labels, distance = np.zeros(len(X), np.int64), _squares(X, candidates[0])
+    labels, distance = np.zeros(len(X), np.int64), squares_from(X, candidates[0])
     for _ in range(ROUNDS):
         mass = weights * distance
         total = mass.sum()
@@ -90,11 +96,6 @@ def _parallel(
         return _plus_plus(X, num_clusters, rng, weights)
     held = np.bincount(labels, weights, minlength=len(candidates))
     return _plus_plus(candidates, num_clusters, rng, held.astype(X.dtype))
-
-
-def _squares(X: FloatArray, center: FloatArray) -> FloatArray:
-    """Squared distances from one point."""
-    return np.asarray(((X - center) ** 2).sum(axis=1))
 
 
 STARTS = {"farthest": _farthest, "k-means++": _plus_plus, "k-means||": _parallel}

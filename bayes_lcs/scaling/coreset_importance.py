@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.clustering.kmeans_starts import nearest
+from bayes_lcs.clustering.kmeans_starts import nearest, squares_from
 
 __all__ = ["METHODS", "Importance", "importance"]
 
@@ -63,7 +63,7 @@ def _lightweight(
     X: NDArray[Any], weights: FloatArray, k: int, rng: np.random.Generator
 ) -> Importance:
     del k, rng
-    squares = _squares(X, (weights @ X) / weights.sum())
+    squares = squares_from(X, (weights @ X) / weights.sum())
     mean = float(weights @ squares) / float(weights.sum())
     shares = squares / mean if mean > 0.0 else np.ones(len(X))
     return Importance(0.5 + 0.5 * shares, None)
@@ -116,18 +116,12 @@ def _drawn_by_distance(
         if bounds[-1] <= 0.0:
             break
         chosen = int(np.searchsorted(bounds, rng.random() * bounds[-1], side="right"))
-        own = _squares(X, X[min(chosen, len(X) - 1)])
+        own = squares_from(X, X[min(chosen, len(X) - 1)])
         closer = own < squares
         labels[closer] = j
         np.minimum(squares, own, out=squares)
         mass = weights * squares
     return labels, squares
-
-
-def _squares(X: NDArray[Any], center: NDArray[Any]) -> FloatArray:
-    """Squared distances from one point, in float64."""
-    difference = X - center
-    return np.einsum("nd,nd->n", difference, difference, dtype=np.float64)
 
 
 METHODS = {

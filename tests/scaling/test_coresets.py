@@ -30,7 +30,7 @@ def test_the_cost_is_unbiased_also_of_a_coreset_of_a_coreset(method):
     exact = cost(X, weights, centers)
     found, again = [], []
     plain = {"method": method, "queries": 0}
-    for seed in range(150):
+    for seed in range(100):
         small = coreset(X, 5, 60, sample_weight=weights, random_state=seed, **plain)
         found.append(cost(small.points, small.weights, centers) / exact)
         less = coreset(
