@@ -167,3 +167,12 @@ def test_cells_and_clocks():
     assert len(calls) == 4
     table = Table("n", "Title", ("a", "b"), [(1, None)], ["note"])
     assert "| 1 |  |" in table.markdown()
+
+
+@pytest.mark.slow
+def test_point_clusters_at_their_smallest(tmp_path):
+    assert main(["--smoke", "--out", str(tmp_path), "point_clusters"]) == 0
+    costs, restarts, throughput = json.loads((tmp_path / "benchmarks.json").read_text())
+    assert all(0.99 < row[-1] < 1.3 for row in costs["rows"])
+    assert [row[0] for row in restarts["rows"]] == [1, 8]
+    assert len(throughput["rows"]) == 5

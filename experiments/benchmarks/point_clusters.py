@@ -1,0 +1,149 @@
+"""Clustering of points: coresets against all rows, online restarts, and how fast rows go by.
+
+Points are drawn from ``k`` normal clouds of different sizes and widths. Every contestant's centres
+are judged by their cost on all points. Peers that are not installed are left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans as SklearnKMeans
+from sklearn.cluster import MiniBatchKMeans
+
+import bayes_lcs as bl
+from bayes_lcs.clustering.kmeans_starts import nearest
+from bayes_lcs.inference import online_means
+from bayes_lcs.scaling.coreset_importance import METHODS
+from experiments.benchmarks.tables import Scale, Table
+
+
+class Size(NamedTuple):
+    rows: int
+    columns: int
+    clusters: int
+    coreset: int
+    starts: int
+
+
+SIZES = {
+    Scale.SMOKE: Size(4_000, 4, 5, 400, 3),
+    Scale.NORMAL: Size(1_000_000, 16, 20, 20_000, 10),
+    Scale.FULL: Size(4_000_000, 16, 20, 20_000, 10),
+}
+
+
+def points(size: Size, seed: int = 0) -> NDArray[np.float64]:
+    """Clouds whose sizes and widths differ by a factor of ten."""
+    rng = np.random.default_rng(seed)
+    share = rng.dirichlet(np.full(size.clusters, 1.0))
+    kind = rng.choice(size.clusters, size.rows, p=share)
+    centers = 4.0 * rng.normal(size=(size.clusters, size.columns))
+    width = 10.0 ** rng.uniform(-0.5, 0.5, size.clusters)
+    return centers[kind] + width[kind, None] * rng.normal(size=(size.rows, size.columns))
+
+
+def _seconds(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
+    best = np.inf
+    for _ in range(repeats):
+        began = time.perf_counter()
+        found = work()
+        best = min(best, time.perf_counter() - began)
+    return best, found
+
+
+def cost_table(size: Size, X: NDArray[np.float64]) -> Table:
+    """Seconds and cost of ten starts on all rows, on a coreset, and of others."""
+    k, starts = size.clusters, size.starts
+
+    def on_coreset(method: str) -> Any:
+        small = bl.coreset(X, k, size.coreset, method=method, queries=0, random_state=0)
+        found = bl.KMeans(k, n_init=starts, random_state=0)
+        return found.fit(small.points, sample_weight=small.weights).cluster_centers_
+
+    works: dict[str, Callable[[], Any]] = {
+        "scikit-learn KMeans, all rows": lambda: (
+            SklearnKMeans(k, n_init=starts, random_state=0).fit(X).cluster_centers_
+        ),
+        "ours, all rows": lambda: (
+            bl.KMeans(k, n_init=starts, random_state=0).fit(X).cluster_centers_
+        ),
+        "scikit-learn MiniBatchKMeans": lambda: (
+            MiniBatchKMeans(k, n_init=starts, random_state=0).fit(X).cluster_centers_
+        ),
+    }
+    for method in METHODS:
+        works[f"ours, {method} coreset of {size.coreset:,}"] = lambda m=method: on_coreset(m)
+    works["ours, online, 8 restarts"] = lambda: (
+        bl.OnlineKMeans(k, n_init=8, random_state=0).fit(X).cluster_centers_
+    )
+    if find_spec("faiss"):
+        works["faiss"] = lambda: _faiss(X, k, starts)
+    rows: list[tuple[Any, ...]] = []
+    for name, work in works.items():
+        seconds, centers = _seconds(work, 1 if "all rows" in name else 2)
+        rows.append((name, seconds, float(nearest(X, np.asarray(centers))[1].sum())))
+    first = rows[0]
+    return Table(
+        "point_clusters_cost",
+        f"{size.rows:,} x {size.columns}, {k} clusters, {starts} starts",
+        ("who", "seconds", "cost", "times faster", "cost over scikit-learn's"),
+        [(*row, first[1] / row[1], row[2] / first[2]) for row in rows],
+    )
+
+
+def _faiss(X: NDArray[np.float64], k: int, starts: int) -> Any:
+    import faiss
+
+    found = faiss.Kmeans(X.shape[1], k, nredo=starts, niter=50, seed=0)
+    found.train(X.astype(np.float32))
+    return found.centroids.astype(np.float64)
+
+
+def restart_table(size: Size, X: NDArray[np.float64]) -> Table:
+    """An online pass with one restart and with eight."""
+    weights = np.ones(len(X))
+    rows: list[tuple[Any, ...]] = []
+    for restarts in (1, 8):
+        starts = np.stack([X[i * size.clusters :][: size.clusters] for i in range(restarts)])
+        state = online_means.init(starts)
+        online_means.online_pass(state, X[:5000], weights[:5000])  # compiles
+        seconds, _ = _seconds(lambda s=state: online_means.online_pass(s, X, weights))
+        one = rows[0][1] if rows else seconds
+        rows.append((restarts, seconds, 1e9 * seconds / len(X), seconds / one))
+    return Table(
+        "point_clusters_restarts",
+        f"One online pass over {size.rows:,} rows",
+        ("restarts", "seconds", "ns a row", "time over one restart's"),
+        rows,
+    )
+
+
+def throughput_table(size: Size, X: NDArray[np.float64]) -> Table:
+    """Building a coreset against a plain pass over the array."""
+    plain, _ = _seconds(lambda: X.sum(axis=0), 5)
+    rows: list[tuple[Any, ...]] = [("sum of all rows", plain, X.nbytes / plain / 2**30, 1.0)]
+    for method in METHODS:
+        seconds, _ = _seconds(
+            lambda m=method: bl.coreset(
+                X, size.clusters, size.coreset, method=m, queries=0, random_state=0
+            )
+        )
+        rows.append((method, seconds, X.nbytes / seconds / 2**30, seconds / plain))
+    return Table(
+        "point_clusters_throughput",
+        f"Building a coreset of {size.coreset:,} points",
+        ("what", "seconds", "GiB a second", "plain passes"),
+        rows,
+    )
+
+
+def run(scale: Scale) -> list[Table]:
+    size = SIZES[scale]
+    X = points(size)
+    return [cost_table(size, X), restart_table(size, X), throughput_table(size, X)]
