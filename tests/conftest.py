@@ -14,6 +14,9 @@ os.environ.setdefault(
 )
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
+# Workers share the cores: OpenMP's threads of one would wait for those of another.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # Times mean little on a shared machine, so no example has a deadline. The examples are the same
 # in every run unless BAYES_LCS_SWEEP is set, so that a failure can be repeated.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
