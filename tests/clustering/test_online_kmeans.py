@@ -59,6 +59,15 @@ def test_it_is_the_plain_loop_for_every_restart(decay):
         np.testing.assert_allclose(alone.centers[0], together.centers[r], rtol=0, atol=1e-12)
 
 
+def test_points_far_from_the_origin():
+    """Distances from products would lose all their digits there."""
+    rows = blobs(num_rows=500) + 1e7
+    found = online_means.online_pass(online_means.init(rows[None, :3].copy()), rows, np.ones(500))
+    centers, held = plain(rows[:3], rows, np.ones(500), 1.0)
+    np.testing.assert_array_equal(found.held[0], held)
+    np.testing.assert_allclose(found.centers[0] - 1e7, centers - 1e7, atol=1e-6)
+
+
 def test_two_pieces_are_as_one():
     rows, weights = blobs(num_rows=900), np.ones(900)
     start = online_means.init(rows[None, :3].copy())
