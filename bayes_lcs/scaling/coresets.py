@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
+from bayes_lcs.clustering.exhaustive_kmeans import exhaustive_kmeans
+from bayes_lcs.clustering.kmeans import KMeans
 from bayes_lcs.clustering.kmeans_starts import draw_centers, nearest
 from bayes_lcs.data.categories import code_rows, learn_categories
 from bayes_lcs.scaling.coreset_bounds import Bound, num_first_draws, size_for
@@ -79,6 +81,39 @@ class Coreset:
             f"{len(self):,} weighted points for {self.num_rows:,} rows ({self.method})"
             f"{checked if self.distortions else ''}"
         )
+
+    def kmeans(
+        self,
+        n_clusters: int,
+        *,
+        n_init: int = 20,
+        exhaustive: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> KMeans:
+        """k-means of the coreset: many starts cost little here.
+
+        Parameters
+        ----------
+        n_clusters
+            Number of clusters.
+        n_init
+            Number of starts.
+        exhaustive
+            Look at all clusterings in place of starts; for at most fourteen points.
+        random_state
+            Seed of the starts.
+
+        Returns
+        -------
+        KMeans
+            Fitted to the coreset; it predicts for any rows.
+        """
+        if exhaustive:
+            centers, _ = exhaustive_kmeans(self.points, self.weights, n_clusters)
+            clusterer = KMeans(n_clusters, init=centers)
+        else:
+            clusterer = KMeans(n_clusters, n_init=n_init, random_state=random_state)
+        return clusterer.fit(self.points, sample_weight=self.weights)
 
     def distortion(self, X: Any, centers: Any, sample_weight: Any = None) -> float:
         """Cost of some centres on the coreset over that on the data, less one."""
@@ -139,7 +174,7 @@ def coreset(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(10_000, 2)) + 10 * rng.integers(3, size=(10_000, 1))
     >>> small = bl.coreset(X, 3, 500, random_state=0)
-    >>> clusters = bl.KMeans(3, n_init=10, random_state=0).fit(small.points, None, small.weights)
+    >>> clusters = small.kmeans(3, random_state=0)
     >>> bool(-clusters.score(X) < 1.02 * bl.KMeans(3, n_init=10, random_state=0).fit(X).inertia_)
     True
     """
