@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bayes_lcs.data.errors import DataError as DataError
     from bayes_lcs.data.meetings import meeting_requests as meeting_requests
     from bayes_lcs.data.min_hash import min_hash as min_hash
+    from bayes_lcs.data.number_blocks import number_blocks as number_blocks
     from bayes_lcs.data.reader import read_grouped as read_grouped
     from bayes_lcs.data.row_source import RowSource as RowSource
     from bayes_lcs.data.row_source import row_source as row_source
@@ -133,6 +134,7 @@ _HOMES = {
     "mean_loss": "bayes_lcs.evaluation.losses",
     "meeting_requests": "bayes_lcs.data.meetings",
     "min_hash": "bayes_lcs.data.min_hash",
+    "number_blocks": "bayes_lcs.data.number_blocks",
     "plot_cluster_profiles": "bayes_lcs.report.profile_plots",
     "plot_coclustering": "bayes_lcs.report.plots",
     "plot_convergence_curves": "bayes_lcs.report.sampling_plots",
@@ -202,6 +204,7 @@ __all__ = [
     "mean_loss",
     "meeting_requests",
     "min_hash",
+    "number_blocks",
     "plot_cluster_profiles",
     "plot_coclustering",
     "plot_convergence_curves",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bayes_lcs.clustering.kmeans_starts import STARTS, draw_centers, nearest
+from bayes_lcs.data.number_blocks import number_blocks
 
 __all__ = ["OnlineKMeans"]
 
@@ -140,9 +142,23 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._take(rows, weights)
         return self
 
-    def fit_stream(self, batches: Iterable[Any]) -> OnlineKMeans:
-        """`partial_fit` of every batch: arrays, frames, or record batches of pyarrow."""
-        for batch in batches:
+    def fit_stream(self, batches: Iterable[Any] | str | PathLike[str]) -> OnlineKMeans:
+        """`partial_fit` of every batch: arrays, frames, record batches of pyarrow, or a file.
+
+        Parameters
+        ----------
+        batches
+            Batches in the order in which they come; or the path of a CSV or Parquet file of
+            numbers, or of a folder of them, which is read once (:func:`bayes_lcs.number_blocks`).
+
+        Returns
+        -------
+        self : OnlineKMeans
+            The clusterer.
+        """
+        source: Iterable[Any]
+        source = number_blocks(batches) if isinstance(batches, str | PathLike) else batches
+        for batch in source:
             self.partial_fit(batch.to_pandas() if hasattr(batch, "to_pandas") else batch)
         return self
 

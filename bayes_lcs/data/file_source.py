@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from bayes_lcs.data.row_order import FirstRows, KeyStream
 from bayes_lcs.data.row_source import Reading, Rows, RowSource
 from bayes_lcs.data.selection import as_list, missing_tokens, require_column
 from bayes_lcs.data.vocabulary import Vocabulary, block_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["FileSource"]
 
@@ -94,6 +97,24 @@ class FileSource(RowSource):
             self._read(stop)
         assert self._pool is not None
         return self._as_rows(self._pool[start:stop])
+
+    def number_blocks(self) -> Iterator[pd.DataFrame]:
+        """Pieces of the files as frames of numbers, in the order in which they lie; read once."""
+        import pandas as pd
+
+        for source, start, block in self._blocks():
+            rows = self._coded(block, source, start)
+            self.reading.rows += len(rows)
+            empty = np.argwhere(np.isnan(rows))
+            if len(empty):
+                row, column = (int(place) for place in empty[0])
+                raise source.error(
+                    "there is no number; fill it in, or leave the row or the column out",
+                    row=start + row,
+                    column=self._columns[column],
+                )
+            yield pd.DataFrame(rows, columns=self._columns)
+        self.reading.passes += 1
 
     def _read(self, size: int) -> None:
         """One pass over all files, keeping the first rows of the random order."""

@@ -129,6 +129,31 @@ def test_a_stream_of_batches(tmp_path):
     assert -online.score(pd.DataFrame(X, columns=["a", "b"])) < 1.1 * best
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_stream_from_a_file(tmp_path, kind):
+    import pandas as pd
+
+    frame = pd.DataFrame(blobs(6, 3000), columns=["a", "b"])
+    path = tmp_path / f"rows.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    online = OnlineKMeans(3, random_state=0).fit_stream(path)
+    assert online.n_samples_seen_ == 3000
+    best = bl.KMeans(3, n_init=10, random_state=0).fit(frame).inertia_
+    assert -online.score(frame) < 1.1 * best
+    total = sum(block.to_numpy().sum() for block in bl.number_blocks(path))
+    assert total == pytest.approx(frame.to_numpy().sum())
+
+
+def test_a_cell_that_is_no_number_is_named(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\n1,2\n3,\n")
+    with pytest.raises(bl.DataError, match=r"rows\.csv.*line 3.*column 'b'"):
+        OnlineKMeans(1).fit_stream(path)
+    path.write_text("a,b\n1,2\n3,x\n")
+    with pytest.raises(bl.DataError, match=r"rows\.csv.*line 3.*column 'b'"):
+        OnlineKMeans(1).fit_stream(path)
+
+
 def test_the_first_batch_must_have_a_row_for_each_cluster():
     with pytest.raises(ValueError, match="n_clusters=5"):
         OnlineKMeans(5).partial_fit(np.zeros((3, 1)))
