@@ -156,9 +156,8 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self : OnlineKMeans
             The clusterer.
         """
-        source: Iterable[Any]
-        source = number_blocks(batches) if isinstance(batches, str | PathLike) else batches
-        for batch in source:
+        batch: Any
+        for batch in number_blocks(batches) if isinstance(batches, str | PathLike) else batches:
             self.partial_fit(batch.to_pandas() if hasattr(batch, "to_pandas") else batch)
         return self
 
