@@ -1,8 +1,7 @@
 """k-means of weighted points, as a scikit-learn estimator.
 
-The objective is ``sum_i w_i min_j |mu_j - x_i|^2``. Lloyd's iterations are scikit-learn's, which
-are as fast as any of ours; starts, weights of coresets and the bookkeeping of several starts are
-here.
+The objective is ``sum_i w_i min_j |mu_j - x_i|^2``. Lloyd's iterations are scikit-learn's; starts,
+weights of coresets and the bookkeeping of several starts are here.
 """
 
 from __future__ import annotations

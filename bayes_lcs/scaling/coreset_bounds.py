@@ -10,9 +10,9 @@ whose mean is ``S``, Bernstein's inequality gives, if ``S Z <= b`` and ``E[S Z] 
     ``g = phi(Q)``, ``e = 1``, ``b = S``. For a point ``x`` in the cell of ``b``, by the triangle
     inequality twice, ``f(x) <= 2 d(x, b)^2 + 2 d(b, Q)^2 <= 2 d(x, b)^2 + 4 c_j + 4 phi(Q) W /
     W_j``; so the scores bound ``f(x) / phi(Q)`` if the points drawn first cost at most ``a = 16 (ln
-    k + 2)`` times the least possible. That is twice the mean (Arthur and Vassilvitskii 2007,
-    Theorem 1.1): it holds with probability 1/2 by Markov's inequality, and for the best of ``log2(2
-    / delta)`` draws with ``1 - delta / 2``.
+    k + 2)`` times the least possible. That is twice the bound of the mean (Arthur and Vassilvitskii
+    2007, Theorem 1.1): it holds with probability 1/2 by Markov's inequality, and for the best of
+    ``log2(2 / delta)`` draws with ``1 - delta / 2``.
 ``"lightweight"``
     ``g = (phi(Q) + phi(mean)) / 2``, ``e = 2``, ``b = 16``. By the triangle inequality twice,
     ``f(x) <= 2 d(x, mean)^2 + 4 phi(mean) + 4 phi(Q) <= 16 s(x) g``, and ``S = 1``. The error is

@@ -45,7 +45,7 @@ LOADERS: dict[str, Callable[[], Labelled]] = {
     "promoters": _promoters,
     "iris": partial(_table, "iris", None, 4, (), False),
     "hayes-roth": partial(_table, "hayes-roth", "hayes-roth.data", 5, (0,), True),
-    # With its column of numbers 1 to 214: see README.
+    # Two classes, with the column of row numbers: see README.
     "glass": partial(_table, "glass", "glass.data", 10, (), False),
     "glass without Id": partial(_table, "glass", "glass.data", 10, (0,), False),
     "zoo": partial(_table, "zoo", None, 17, (0,), True),

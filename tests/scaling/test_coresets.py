@@ -176,7 +176,7 @@ def test_the_same_seed_gives_the_same_points_and_says_so():
     X = blobs()
     one, two = (coreset(X, 5, 100, random_state=3) for _ in range(2))
     np.testing.assert_array_equal(one.indices, two.indices)
-    assert "100 weighted points" in str(one) or "weighted points for 2,000 rows" in str(one)
+    assert f"{len(one)} weighted points for 2,000 rows (sensitivity)" in str(one)
     assert one.distortion(X, X[:5]) == pytest.approx(
         cost(one.points, one.weights, X[:5]) / cost(X, np.ones(len(X)), X[:5]) - 1.0
     )
