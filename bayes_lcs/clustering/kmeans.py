@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import (
     BaseEstimator,
@@ -20,6 +21,7 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from bayes_lcs.clustering.kmeans_starts import STARTS, draw_centers, nearest
 
@@ -55,6 +57,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         points, or when no point changes its cluster.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
+    n_jobs : int, default=-1
+        Starts that run side by side; as many as there are processors by default. The result does
+        not depend on it.
 
     Attributes
     ----------
@@ -98,6 +103,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
     }
 
     def __init__(
@@ -109,6 +115,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         max_iter: int = 300,
         tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -116,6 +123,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
         """Find clusters.
@@ -140,25 +148,42 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         weights = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
         if self.n_clusters > len(X):
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
-        self.results_ = [self._lloyd(X, weights, start) for start in self._starts(X, weights)]
+        self.results_ = self._from_all_starts(X, weights)
         best = min(self.results_, key=lambda result: result.inertia)
         self.cluster_centers_, self.inertia_, self.n_iter_ = best
         self._n_features_out = self.n_clusters
         self.labels_ = nearest(X, self.cluster_centers_)[0]
         return self
 
-    def _starts(self, X: FloatArray, weights: FloatArray) -> list[FloatArray]:
-        if not isinstance(self.init, str):
-            centers = np.array(self.init, dtype=X.dtype)
-            if centers.shape != (self.n_clusters, X.shape[1]):
-                raise ValueError(
-                    f"init must have the shape {(self.n_clusters, X.shape[1])}, got {centers.shape}"
-                )
-            return [centers]
+    def _from_all_starts(self, X: FloatArray, weights: FloatArray) -> list[KMeansResult]:
+        """Starts run side by side, a thread each: one start is too little work to share out."""
         rng = check_random_state(self.random_state)
-        return [
-            draw_centers(X, self.n_clusters, self.init, rng, weights) for _ in range(self.n_init)
-        ]
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
+        if not isinstance(self.init, str):
+            return [self._lloyd(X, weights, self._given(X))]
+        threads = min(self.n_init, effective_n_jobs(self.n_jobs))
+        if threads == 1:
+            return [self._from_drawn(X, weights, seed) for seed in seeds]
+
+        def alone(seed: int) -> KMeansResult:
+            with threadpool_limits(1, user_api="openmp"):
+                return self._from_drawn(X, weights, seed)
+
+        with threadpool_limits(1, user_api="blas"):
+            return list(Parallel(threads, prefer="threads")(delayed(alone)(s) for s in seeds))
+
+    def _given(self, X: FloatArray) -> FloatArray:
+        centers = np.array(self.init, dtype=X.dtype)
+        if centers.shape != (self.n_clusters, X.shape[1]):
+            raise ValueError(
+                f"init must have the shape {(self.n_clusters, X.shape[1])}, got {centers.shape}"
+            )
+        return centers
+
+    def _from_drawn(self, X: FloatArray, weights: FloatArray, seed: int) -> KMeansResult:
+        rng = np.random.RandomState(seed)
+        start = draw_centers(X, self.n_clusters, self.init, rng, weights)
+        return self._lloyd(X, weights, start)
 
     def _lloyd(self, X: FloatArray, weights: FloatArray, start: FloatArray) -> KMeansResult:
         from sklearn.cluster import KMeans as Lloyd

@@ -18,9 +18,10 @@ its sensitivity. The bound's weighted mean ``S`` says how many points are needed
 
 ``"adaptive"``
     The lecture's, after Feldman, Faulkner and Krause (2011): draw a few points, take away that half
-    of the points which is nearest to them, until few are left; ``B`` is all that was drawn, and
-    what was left. Then ``s = 5 W / (|B| W_j) + d(x, B)^2 / c``: sparse cells, and far from their
-    centres.
+    of the points which is nearest to all drawn so far, until few are left; ``B`` is all that was
+    drawn, and what was left. Then ``s = 5 W / (|B| W_j) + d(x, B)^2 / c``: sparse cells, and far
+    from their centres. A point belongs to the nearest of those that were drawn before it was taken
+    away: the argument needs no more, and few distances are computed.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ from numpy.typing import NDArray
 
 from bayes_lcs.clustering.kmeans_starts import nearest, squares_from
 
-__all__ = ["METHODS", "Importance", "importance"]
+__all__ = ["METHODS", "Importance", "draw_places", "importance"]
 
 FloatArray = NDArray[np.float64]
 
 DRAWN_A_ROUND = 2
 """``"adaptive"`` draws this many times ``k`` points a round."""
+PROPOSALS = 4096
+"""Points drawn by a distance that is out of date, of which some become centres."""
 
 
 class Importance(NamedTuple):
@@ -86,42 +89,79 @@ def _sensitivity(
 
 
 def _adaptive(X: NDArray[Any], weights: FloatArray, k: int, rng: np.random.Generator) -> Importance:
-    drawn: list[NDArray[np.int64]] = []
-    left = np.arange(len(X))
     size = DRAWN_A_ROUND * k
+    labels, squares = np.zeros(len(X), np.int64), np.full(len(X), np.inf)
+    left, num_drawn = np.arange(len(X)), 0
     while len(left) > size:
         share = weights[left] / weights[left].sum()
-        chosen = left[rng.choice(len(left), size, p=share)]
-        drawn.append(chosen)
-        squares = nearest(X[left], X[chosen])[1]
-        left = left[np.argsort(squares, kind="stable")[(len(left) + 1) // 2 :]]
-    centers = np.unique(np.concatenate([*drawn, left]))
-    labels, squares = nearest(X, X[centers])
+        chosen = np.unique(rng.choice(len(left), size, p=share))
+        rows = X[left]
+        _join(labels, squares, left, rows, rows[chosen], num_drawn)
+        num_drawn += len(chosen)
+        half = (len(left) + 1) // 2
+        left = left[np.argpartition(squares[left], half - 1)[half:]]
+    # What was left belongs to B, too.
+    labels[left], squares[left] = np.arange(len(left)) + num_drawn, 0.0
+    num_drawn += len(left)
     total = float(weights.sum())
-    held = np.bincount(labels, weights, minlength=len(centers))
-    scores = 5.0 * total / (len(centers) * held[labels])
+    held = np.bincount(labels, weights, minlength=num_drawn)
+    scores = 5.0 * total / (num_drawn * held[labels])
     mean = float(weights @ squares) / total
     return Importance(scores + (squares / mean if mean > 0.0 else 0.0), None)
+
+
+def _join(
+    labels: NDArray[np.int64],
+    squares: FloatArray,
+    rows: NDArray[np.int64] | slice,
+    X: NDArray[Any],
+    centers: NDArray[Any],
+    number: int,
+) -> None:
+    """Rows that are nearer to one of some further centres join it."""
+    own, away = nearest(X, centers)
+    closer = away < squares[rows]
+    labels[rows] = np.where(closer, own + number, labels[rows])
+    squares[rows] = np.where(closer, away, squares[rows])
 
 
 def _drawn_by_distance(
     X: NDArray[Any], weights: FloatArray, k: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Nearest of ``k`` points drawn as by k-means++, and the squared distances."""
-    labels = np.zeros(len(X), np.int64)
-    squares = np.full(len(X), np.inf)
-    mass = weights
-    for j in range(k):
-        bounds = np.cumsum(mass)
-        if bounds[-1] <= 0.0:
-            break
-        chosen = int(np.searchsorted(bounds, rng.random() * bounds[-1], side="right"))
-        own = squares_from(X, X[min(chosen, len(X) - 1)])
-        closer = own < squares
-        labels[closer] = j
-        np.minimum(squares, own, out=squares)
-        mass = weights * squares
-    return labels, squares
+    """Nearest of ``k`` points drawn as by k-means++, and the squared distances.
+
+    The next point is drawn by its distance from all points so far. That takes no pass over the
+    data: one drawn by its distance from the first few of them, which is known, is taken with the
+    ratio of the two, and such draws are judged many at a time. Where most are refused, the
+    distances are brought up to date. The points drawn have exactly the distribution of k-means++.
+    """
+    labels, squares = np.zeros(len(X), np.int64), np.full(len(X), np.inf)
+    bounds = np.cumsum(weights)
+    centers = X[[draw_places(bounds, 1, rng)[0]]]
+    num_known = 0
+    while True:
+        _join(labels, squares, slice(None), X, centers[num_known:], num_known)
+        num_known = len(centers)
+        bounds = np.cumsum(weights * squares)
+        if num_known == k or bounds[-1] <= 0.0:
+            return labels, squares
+        drawn = draw_places(bounds, PROPOSALS, rng)
+        now, limits = squares[drawn], rng.random(PROPOSALS) * squares[drawn]
+        first = 0
+        while len(centers) < k:
+            taken = np.flatnonzero(limits[first:] < now[first:])
+            if not len(taken):
+                break
+            chosen = X[drawn[first + taken[0]]]
+            centers = np.vstack([centers, chosen])
+            now = np.minimum(now, squares_from(X[drawn], chosen))
+            first += int(taken[0]) + 1
+
+
+def draw_places(bounds: FloatArray, number: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Rows drawn in proportion to the steps of a sum that goes up to ``bounds``."""
+    places = np.searchsorted(bounds, rng.random(number) * bounds[-1], side="right")
+    return np.minimum(places, len(bounds) - 1)
 
 
 METHODS = {

@@ -27,7 +27,7 @@ from bayes_lcs.clustering.kmeans import KMeans
 from bayes_lcs.clustering.kmeans_starts import draw_centers, nearest
 from bayes_lcs.data.categories import code_rows, learn_categories
 from bayes_lcs.scaling.coreset_bounds import Bound, num_first_draws, size_for
-from bayes_lcs.scaling.coreset_importance import METHODS, Importance, importance
+from bayes_lcs.scaling.coreset_importance import METHODS, Importance, draw_places, importance
 
 __all__ = ["Coreset", "coreset"]
 
@@ -239,8 +239,7 @@ def _draw(
     if size >= len(weights):
         return np.arange(len(weights)), weights.copy()
     bounds = np.cumsum(weights * scores)
-    places = np.searchsorted(bounds, rng.random(size) * bounds[-1], side="right")
-    chosen, times = np.unique(np.minimum(places, len(weights) - 1), return_counts=True)
+    chosen, times = np.unique(draw_places(bounds, size, rng), return_counts=True)
     return chosen, times * bounds[-1] / (size * scores[chosen])
 
 

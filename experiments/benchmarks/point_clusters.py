@@ -38,6 +38,10 @@ SIZES = {
 }
 
 
+RIVER_ROWS = 20_000
+SLOW = ("all rows", "river", "dask-ml")
+
+
 def points(size: Size, seed: int = 0) -> NDArray[np.float64]:
     """Clouds whose sizes and widths differ by a factor of ten."""
     rng = np.random.default_rng(seed)
@@ -83,11 +87,20 @@ def cost_table(size: Size, X: NDArray[np.float64]) -> Table:
         bl.OnlineKMeans(k, n_init=8, random_state=0).fit(X).cluster_centers_
     )
     if find_spec("faiss"):
-        works["faiss"] = lambda: _faiss(X, k, starts)
+        works["faiss, all rows"] = lambda: _faiss(X, k, starts)
+    if find_spec("dask_ml"):
+        works["dask-ml, k-means||, one start"] = lambda: _dask_ml(X, k)
+    if find_spec("river"):
+        works[f"river, {RIVER_ROWS:,} rows only"] = lambda: _river(X[:RIVER_ROWS], k)
     rows: list[tuple[Any, ...]] = []
     for name, work in works.items():
-        seconds, centers = _seconds(work, 1 if "all rows" in name else 2)
-        rows.append((name, seconds, float(nearest(X, np.asarray(centers))[1].sum())))
+        seconds, centers = _seconds(work, 1 if any(slow in name for slow in SLOW) else 2)
+        rows.append((name, seconds, _cost(X, centers)))
+        if "coreset" in name:
+            for batch in (1024, 16_384):
+                own = _mini_batch_within(seconds, X, k, batch)
+                title = f"  MiniBatchKMeans in the same time, batches of {batch:,}"
+                rows.append((title, seconds, _cost(X, own)))
     first = rows[0]
     return Table(
         "point_clusters_cost",
@@ -97,12 +110,48 @@ def cost_table(size: Size, X: NDArray[np.float64]) -> Table:
     )
 
 
+def _cost(X: NDArray[np.float64], centers: Any) -> float:
+    return float(nearest(X, np.asarray(centers, X.dtype))[1].sum())
+
+
+def _mini_batch_within(seconds: float, X: NDArray[np.float64], k: int, batch: int) -> Any:
+    """Batches of rows at random until the time is over."""
+    until = time.perf_counter() + seconds
+    rng = np.random.default_rng(0)
+    found = MiniBatchKMeans(k, batch_size=batch, n_init=3, random_state=0)
+    while True:
+        found.partial_fit(X[rng.integers(len(X), size=min(batch, len(X)))])
+        if time.perf_counter() > until:
+            return found.cluster_centers_
+
+
 def _faiss(X: NDArray[np.float64], k: int, starts: int) -> Any:
+    """All rows, not faiss's own sample of 256 rows a centre, and fifty iterations."""
     import faiss
 
-    found = faiss.Kmeans(X.shape[1], k, nredo=starts, niter=50, seed=0)
+    found = faiss.Kmeans(
+        X.shape[1], k, nredo=starts, niter=50, seed=0, max_points_per_centroid=len(X)
+    )
     found.train(X.astype(np.float32))
-    return found.centroids.astype(np.float64)
+    return found.centroids
+
+
+def _dask_ml(X: NDArray[np.float64], k: int) -> Any:
+    import dask.array as da
+    from dask_ml.cluster import KMeans
+
+    found = KMeans(k, random_state=0).fit(da.from_array(X, chunks=(len(X) // 8, X.shape[1])))
+    return found.cluster_centers_
+
+
+def _river(X: NDArray[np.float64], k: int) -> Any:
+    from river.cluster import KMeans
+
+    found = KMeans(k, halflife=0.05, sigma=3.0, seed=0)
+    for row in X.tolist():
+        found.learn_one(dict(enumerate(row)))
+    columns = range(X.shape[1])
+    return [[found.centers[j][c] for c in columns] for j in range(k)]
 
 
 def restart_table(size: Size, X: NDArray[np.float64]) -> Table:

@@ -32,7 +32,7 @@ CLASSIFIERS: dict[str, Any] = {
     "nearest centroid": NearestCentroid(),
     "Gaussian naive Bayes": GaussianNB(var_smoothing=1e-3),
     "linear discriminants": LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1),
-    "quadratic discriminants": QuadraticDiscriminantAnalysis(reg_param=0.3),
+    "quadratic discriminants": QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.3),
     "logistic regression": LogisticRegression(),
     "ridge": RidgeClassifier(),
     "perceptron": Perceptron(random_state=0),

@@ -121,3 +121,12 @@ def test_strange_points_score_high():
     scores = clusterer.anomaly_score(np.vstack([X, [[99.0, 99.0]]]))
     assert scores.argmax() == len(X)
     np.testing.assert_allclose(scores[:-1], clusterer.transform(X).min(axis=1), atol=1e-6)
+
+
+@pytest.mark.parametrize("init", STARTS)
+def test_starts_side_by_side_end_where_they_end_one_by_one(init):
+    X = blobs(6, 800, 6)
+    one, more = (KMeans(6, init=init, n_init=5, random_state=3, n_jobs=n).fit(X) for n in (1, 3))
+    np.testing.assert_array_equal(one.cluster_centers_, more.cluster_centers_)
+    assert [r.inertia for r in one.results_] == pytest.approx([r.inertia for r in more.results_])
+    assert len({round(r.inertia, 6) for r in more.results_}) > 1  # each from a start of its own

@@ -1,5 +1,10 @@
 """Coresets of streams: trees that grow with the logarithm, and go on where they were left."""
 
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
 import numpy as np
 import pytest
 
@@ -93,6 +98,84 @@ def test_a_stream_that_was_saved_goes_on_to_the_same_tree(tmp_path):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(ValueError, match="checksum"):
         bl.CoresetStream.load(path)
+
+
+WORKER = """
+import os, signal, sys
+import numpy as np
+import bayes_lcs as bl
+
+path, rows, die_at = sys.argv[1], np.load(sys.argv[2]), int(sys.argv[3])
+stream = bl.CoresetStream.load(path) if os.path.exists(path) else bl.CoresetStream(
+    4, 100, random_state=1)
+while stream.num_rows < len(rows):
+    stream.push(rows[stream.num_rows : stream.num_rows + 500])
+    if stream.num_rows >= die_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    stream.save(path)
+"""
+
+
+def test_a_killed_stream_resumes_to_the_same_tree(tmp_path):
+    """Killed twice after a push that was not saved yet."""
+    X = rows(7)
+    np.save(tmp_path / "rows.npy", X)
+    path = tmp_path / "stream.nc"
+    for die_at, ended in ((2500, -9), (6000, -9), (10**9, 0)):
+        command = [sys.executable, "-c", WORKER, path, tmp_path / "rows.npy", die_at]
+        assert subprocess.run(list(map(str, command)), check=False).returncode == ended
+    whole = bl.CoresetStream(4, 100, random_state=1)
+    whole.push(X)
+    again = bl.CoresetStream.load(path)
+    same(again.coreset(), whole.coreset())
+    assert (again.num_rows, again.height) == (whole.num_rows, whole.height)
+
+
+def _stream_of(part):
+    stream = bl.CoresetStream(4, 200, random_state=part)
+    stream.push(rows(10 + part, 4000))
+    return stream
+
+
+def test_streams_of_other_processes_are_merged():
+    """They travel back by pickle between our own processes; files are netCDF."""
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        first, *others = pool.map(_stream_of, range(3))
+    here = _stream_of(0)
+    same(first.coreset(), here.coreset())
+    for number, other in enumerate(others, start=1):
+        first.merge(other)
+        here.merge(_stream_of(number))
+    same(first.coreset(), here.coreset())
+    assert first.num_rows == 12_000
+
+
+@pytest.mark.slow
+def test_streamed_merged_and_one_shot_costs_agree_within_their_bound():
+    """The bound of one reduction, to the power of the reductions that a row went through."""
+    X, epsilon, delta = np.concatenate([rows(seed, 20_000) for seed in range(4)]), 0.5, 0.1
+    size = bl.coreset(X, 3, epsilon=epsilon, delta=delta, queries=0, random_state=0).bound.size
+    leaf = 2 * size
+    assert 2 * leaf < len(X)
+    centers = bl.KMeans(3, random_state=0).fit(X[::50]).cluster_centers_
+    exact = cost(X, np.ones(len(X)), centers)
+    for seed in range(5):
+        streamed = bl.CoresetStream(3, size, leaf_size=leaf, random_state=seed)
+        streamed.push(X)
+        merged, other = (
+            bl.CoresetStream(3, size, leaf_size=leaf, random_state=10 * s + seed) for s in (1, 2)
+        )
+        merged.push(X[: len(X) // 2])
+        other.push(X[len(X) // 2 :])
+        merged.merge(other)
+        shot = bl.coreset(X, 3, size, queries=0, random_state=seed)
+        for small, times in (
+            (streamed.coreset(), streamed.height + 1),
+            (merged.coreset(), merged.height + 1),
+            (shot, 1),
+        ):
+            off = cost(small.points, small.weights, centers) / exact
+            assert (1.0 - epsilon) ** times <= off <= (1.0 + epsilon) ** times
 
 
 def test_looking_does_not_change_the_stream():

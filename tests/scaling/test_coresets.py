@@ -1,12 +1,17 @@
 """Coresets: unbiased, within their bounds, and never blind to what is small and far."""
 
+from collections import Counter
+from itertools import pairwise, permutations
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import chisquare
 from sklearn.mixture import GaussianMixture
 
 import bayes_lcs as bl
 from bayes_lcs.clustering.kmeans_starts import draw_centers, nearest
+from bayes_lcs.scaling import coreset_importance
 from bayes_lcs.scaling.coreset_bounds import size_for
 from bayes_lcs.scaling.coreset_importance import METHODS, importance
 from bayes_lcs.scaling.coresets import coreset
@@ -106,6 +111,29 @@ def test_light_scores_bound_the_share_of_a_point():
     for _ in range(200):
         squares = nearest(X, draw_centers(X, 4, "k-means++", rng, np.ones(300)))[1]
         assert (squares <= 16.0 * found.scores * 0.5 * (squares.mean() + variance)).all()
+
+
+def test_first_points_have_the_distribution_of_one_by_one(monkeypatch):
+    """Pairs after the first, enumerated; with proposals so few that most distances are old."""
+    monkeypatch.setattr(coreset_importance, "PROPOSALS", 3)
+    X = np.array([[0.0], [1.0], [3.0], [7.0]])
+    weights = np.array([1.0, 2.0, 1.0, 0.5])
+    exact: dict[tuple[int, ...], float] = {}
+    for order in permutations(range(4), 3):
+        chance, squares = weights[order[0]] / weights.sum(), np.full(4, np.inf)
+        for past, chosen in pairwise(order):
+            squares = np.minimum(squares, (X - X[past]).ravel() ** 2)
+            chance *= weights[chosen] * squares[chosen] / (weights @ squares)
+        cells = nearest(X, X[list(order)])[0]
+        exact[tuple(cells)] = exact.get(tuple(cells), 0.0) + chance
+    rng = np.random.default_rng(0)
+    draws = 20_000
+    seen = Counter(
+        tuple(coreset_importance._drawn_by_distance(X, weights, 3, rng)[0]) for _ in range(draws)
+    )
+    assert set(seen) == set(exact)
+    expected = [draws * exact[cells] for cells in exact]
+    assert chisquare([seen[cells] for cells in exact], expected).pvalue > 1e-4
 
 
 @pytest.mark.slow
