@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from bayes_lcs.scaling.coreset_stream import CoresetStream as CoresetStream
     from bayes_lcs.scaling.coresets import Coreset as Coreset
     from bayes_lcs.scaling.coresets import coreset as coreset
-    from bayes_lcs.scaling.learning_curve import InterruptedWarning as InterruptedWarning
+    from bayes_lcs.core.errors import InterruptedWarning as InterruptedWarning
     from bayes_lcs.scaling.learning_curve import learning_curve_sample as learning_curve_sample
     from bayes_lcs.scaling.result import LearningCurveResult as LearningCurveResult
 
@@ -97,7 +97,7 @@ _HOMES = {
     "Gamma": "bayes_lcs.core.priors",
     "GeneralizedClusterer": "bayes_lcs.clustering.generalized",
     "GroupedTable": "bayes_lcs.data.table",
-    "InterruptedWarning": "bayes_lcs.scaling.learning_curve",
+    "InterruptedWarning": "bayes_lcs.core.errors",
     "KMeans": "bayes_lcs.clustering.kmeans",
     "LearningCurveResult": "bayes_lcs.scaling.result",
     "LeaveOutWarning": "bayes_lcs.evaluation.leave_out",

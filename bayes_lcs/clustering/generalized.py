@@ -42,6 +42,8 @@ LEARNERS: dict[str, Learner] = {
 
 MOST_REFILLS = 10
 """Times that a run gives rows to clusters that have lost all of theirs."""
+MOST_RESTARTS = 10
+"""Other starts that are tried with a learner that fails on the first."""
 
 
 class Step(NamedTuple):
@@ -178,6 +180,10 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 found = self._shares(fitted, rows)
             except Exception as error:
                 if not self.trace_:
+                    # A start may hold too few rows of a cluster; another one may not.
+                    if isinstance(self.init, str) and iteration < MOST_RESTARTS:
+                        shares = self._start(rows, rng)
+                        continue
                     raise
                 self.stop_reason_ = f"the learner failed in iteration {iteration + 1}: {error}"
                 break

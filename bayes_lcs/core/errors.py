@@ -1,9 +1,13 @@
-"""Errors that tell a user what to do instead."""
+"""Errors and warnings that tell a user what to do instead."""
 
 from __future__ import annotations
 
-__all__ = ["NotExactError"]
+__all__ = ["InterruptedWarning", "NotExactError"]
 
 
 class NotExactError(ValueError):
     """An exact answer is not available for this model, data or size; the message says why."""
+
+
+class InterruptedWarning(UserWarning):
+    """Work was stopped from outside; what was done is kept, and the result says so."""

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
 
+from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.progress import Tick, progress_bar
 from bayes_lcs.data.row_source import RowSource, row_source
 from bayes_lcs.scaling.abbreviation import abbreviation
@@ -33,13 +34,9 @@ from bayes_lcs.scaling.stopping import Decision, myopic
 from bayes_lcs.scaling.trainer import EstimatorTrainer
 from bayes_lcs.scaling.utility import Preferences
 
-__all__ = ["InterruptedWarning", "learning_curve_sample"]
+__all__ = ["learning_curve_sample"]
 
 METHODS = ("myopic", "fitted", "full", "oracle")
-
-
-class InterruptedWarning(UserWarning):
-    """A run was ended by Ctrl-C and what it had found is returned."""
 
 
 def learning_curve_sample(

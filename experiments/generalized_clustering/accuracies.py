@@ -46,7 +46,9 @@ def with_labels(classifier: Any, data: Labelled, setting: Setting) -> float:
     return 100.0 * float(cross_val_score(classifier, data.X, data.y, cv=folds).mean())
 
 
-def without_labels(learner: Any, assignment: str, data: Labelled, setting: Setting) -> float:
+def without_labels(
+    learner: Any, assignment: str, data: Labelled, setting: Setting, max_iter: int = 100
+) -> float:
     """Mean accuracy of clusters on rows left out, over random starts, in per cent."""
     num_classes = len(np.unique(data.y))
     found = []
@@ -58,7 +60,7 @@ def without_labels(learner: Any, assignment: str, data: Labelled, setting: Setti
                 learner,
                 num_classes,
                 assignment=assignment,
-                max_iter=10 if setting.smoke else 100,
+                max_iter=10 if setting.smoke else max_iter,
                 random_state=setting.seed + start,
             )
             found.append(

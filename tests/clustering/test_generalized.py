@@ -217,6 +217,29 @@ def test_a_learner_that_fails_at_once_is_an_error():
         GeneralizedClusterer(Tired(), 2, random_state=0).fit(blobs(7, 30)[0])
 
 
+class Choosy(DecisionTreeClassifier):
+    """Refuses classes of fewer than nine rows."""
+
+    refused = 0
+
+    def fit(self, X, y, sample_weight=None):
+        if np.bincount(y).min() < 9:
+            Choosy.refused += 1
+            raise ValueError("too few rows")
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_start_that_the_learner_refuses_is_followed_by_another():
+    X = np.concatenate([np.zeros(10), np.arange(1, 21) / 10.0 + 5.0])[:, None]
+    refused = []
+    for seed in range(8):
+        Choosy.refused = 0
+        clusterer = GeneralizedClusterer(Choosy(), 2, random_state=seed).fit(X)
+        assert clusterer.n_iter_ >= 1
+        refused.append(Choosy.refused)
+    assert max(refused) > 0
+
+
 def test_a_cluster_without_rows_is_filled_again():
     X = np.concatenate([np.zeros(50), np.ones(50)])[:, None] + np.linspace(0, 0.1, 100)[:, None]
     start = np.zeros((100, 3))

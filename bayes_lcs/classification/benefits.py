@@ -1,0 +1,134 @@
+"""What a decision brings under each true label: the same for all rows, or different for each.
+
+A benefit is an array ``b[x, true, decided]``. The expected benefit of deciding ``l`` for a row
+``x`` is ``e(l | x) = sum_y p(y | x) b[x, y, l]`` (Fan et al. 2003, eq. 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lcs.data.errors import DataError
+
+__all__ = ["benefits_of", "column_names", "expected_benefits"]
+
+FloatArray = NDArray[np.float64]
+
+
+def benefits_of(benefit: Any, X: Any, classes: Sequence[Any]) -> FloatArray:
+    """The benefits of some rows, ``(N, L, L)``, or ``(1, L, L)`` if they are the same for all.
+
+    Parameters
+    ----------
+    benefit
+        - None: 1 for the right label, which is accuracy;
+        - a matrix: a row for each true label, a column for each decision, in the order of
+          ``classes``;
+        - a mapping from pairs (true label, decision) to numbers, names of columns, pairs of a
+          column and a number to be added to it, or functions of the rows; pairs that are not in it
+          bring nothing;
+        - a function of the rows and the classes that gives the array.
+    X
+        The rows: a frame if columns are named.
+    classes
+        All labels in order.
+
+    Examples
+    --------
+    Finding a fraud saves the amount less the cost of looking, which is 90.
+
+    >>> rows = pd.DataFrame({"amount": [50.0, 400.0]})
+    >>> spec = {("fraud", "fraud"): ("amount", -90), ("honest", "fraud"): -90}
+    >>> benefits_of(spec, rows, ["fraud", "honest"])[:, :, 0].tolist()
+    [[-40.0, -90.0], [310.0, -90.0]]
+    """
+    num = len(classes)
+    if benefit is None:
+        return np.eye(num)[None]
+    if isinstance(benefit, Mapping):
+        found = _from_pairs(benefit, X, list(classes))
+    elif callable(benefit):
+        found = np.asarray(benefit(X, list(classes)), np.float64)
+    else:
+        found = np.asarray(benefit, np.float64)
+    if found.ndim == 2:
+        found = found[None]
+    rows = len(X)
+    if found.shape not in {(1, num, num), (rows, num, num)}:
+        raise ValueError(
+            f"benefit must have a row for each true label and a column for each decision, "
+            f"({num}, {num}) for the labels {list(classes)!r:.200}, or one such matrix for each "
+            f"row of X; got the shape {found.shape}"
+        )
+    _check_finite(found)
+    return found
+
+
+def column_names(benefit: Any) -> list[str]:
+    """The columns that a benefit looks at, as far as it says so."""
+    if not isinstance(benefit, Mapping):
+        return []
+    names = [value[0] if isinstance(value, tuple) else value for value in benefit.values()]
+    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
+
+
+def expected_benefits(probabilities: FloatArray, benefits: FloatArray) -> FloatArray:
+    """``(..., N, L)`` and ``(N or 1, L, L)`` to the expected benefit of each decision."""
+    return np.einsum("...ny,nyl->...nl", probabilities, np.broadcast_to(
+        benefits, (probabilities.shape[-2], *benefits.shape[1:])
+    ))
+
+
+def _from_pairs(benefit: Mapping[Any, Any], X: Any, classes: list[Any]) -> FloatArray:
+    found = np.zeros((len(X), len(classes), len(classes)))
+    varies = False
+    for pair, value in benefit.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ValueError(f"keys of benefit are pairs (true label, decision); got {pair!r}")
+        # A label that never occurred cannot be decided for, and needs no benefit.
+        if any(label not in classes for label in pair):
+            continue
+        varies = varies or not np.isscalar(value) or isinstance(value, str)
+        place = (slice(None), classes.index(pair[0]), classes.index(pair[1]))
+        found[place] = _amounts(value, X)
+    return found if varies else found[:1] if len(found) else found
+
+
+def _amounts(value: Any, X: Any) -> Any:
+    if isinstance(value, tuple):
+        column, added = value
+        return _column(column, X) + float(added)
+    if isinstance(value, str):
+        return _column(value, X)
+    if callable(value):
+        own: Callable[[Any], Any] = value
+        return np.asarray(own(X), np.float64)
+    return float(value)
+
+
+def _column(name: str, X: Any) -> FloatArray:
+    if not isinstance(X, pd.DataFrame) or name not in X.columns:
+        has = list(X.columns) if isinstance(X, pd.DataFrame) else "no names"
+        raise ValueError(f"benefit names a column {name!r}, but the rows have {has!r:.200}")
+    amounts = pd.to_numeric(X[name], errors="coerce").to_numpy(np.float64)
+    wrong = np.flatnonzero(~np.isfinite(amounts))
+    if len(wrong):
+        raise DataError(
+            f"a benefit needs a number here, got {X[name].iloc[wrong[0]]!r}; fill it in or leave "
+            "the row out",
+            row=int(wrong[0]),
+            column=name,
+        )
+    return amounts
+
+
+def _check_finite(found: FloatArray) -> None:
+    wrong = np.argwhere(~np.isfinite(found))
+    if len(wrong):
+        row = f" in row {wrong[0][0]}" if len(found) > 1 else ""
+        raise ValueError(f"benefits must be finite; there is {found[tuple(wrong[0])]}{row}")

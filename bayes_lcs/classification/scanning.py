@@ -1,0 +1,286 @@
+"""Reading part after part, training on each, and looking whether it is enough."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed, effective_n_jobs
+
+from bayes_lcs.classification.agreement import Agreement
+from bayes_lcs.classification.benefits import column_names
+from bayes_lcs.classification.drift import neighbour_p_value
+from bayes_lcs.classification.scan import Scan, guarantee_of
+from bayes_lcs.classification.scan_learners import fit_part
+from bayes_lcs.classification.scan_parts import PartSource, RowPart
+from bayes_lcs.classification.scan_rows import take_rows
+from bayes_lcs.classification.settling import BatchRows, SequentialRows
+from bayes_lcs.core.errors import InterruptedWarning
+from bayes_lcs.core.progress import progress_bar
+
+__all__ = ["DriftWarning", "Ensemble", "ScanPlan", "scan"]
+
+SUSPICIOUS = 1e-3
+"""The order of the parts is said to matter below this probability."""
+
+
+class DriftWarning(UserWarning):
+    """The order of the rows matters: a part of them does not stand for the whole."""
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """What to train, and when to stop."""
+
+    base: Any
+    features: Callable[[Any], Any]
+    benefit: Any
+    early_stop: bool
+    rule: Agreement
+    validation: str
+    validation_size: int
+    n_jobs: int | None
+    seed: int
+
+
+class Ensemble(NamedTuple):
+    """Models of the parts that were read, which parts those are, all labels met, and the story."""
+
+    models: list[Any]
+    parts: list[int]
+    classes: list[Any]
+    scan: Scan
+
+
+def scan(
+    plan: ScanPlan,
+    source: PartSource,
+    classes: Sequence[Any] | None,
+    validation: Any = None,
+    progress: bool | None = False,
+) -> Ensemble:
+    """Train on parts until the ensemble decides as that of all parts would.
+
+    Parameters
+    ----------
+    plan
+        What to train, and when to stop.
+    source
+        The parts.
+    classes
+        All labels, if they are known.
+    validation
+        Rows to compare ensembles on; None draws them from the part that is read first, whose model
+        is then not bet on.
+    progress
+        Whether to show a bar.
+    """
+    run = _Run(plan, source, classes, validation)
+    try:
+        # Of a text file the number of parts may not be known before the first is read.
+        with progress_bar("Scanning", max(source.num_parts, 1), progress) as tick:
+            for part, model in _trained(plan, source):
+                look = run.take(part, model)
+                tick(1, f"{run.settled:.0%} settled")
+                if look:
+                    break
+    except KeyboardInterrupt:
+        if not run.models:
+            raise
+        run.reason = "interrupted"
+        warnings.warn(
+            f"interrupted after {len(run.models)} of {source.num_parts} parts: the classifier is "
+            "that of these parts",
+            InterruptedWarning,
+            stacklevel=3,
+        )
+    return run.ensemble()
+
+
+def _trained(plan: ScanPlan, source: PartSource) -> Iterator[tuple[RowPart, Any]]:
+    """Parts with their models, some trained side by side."""
+    parts = iter(source)
+    together = effective_n_jobs(plan.n_jobs)
+    while batch := list(islice(parts, together)):
+        if len(batch) == 1:
+            models = [_train(plan.base, plan.features(batch[0].X), batch[0], plan.seed)]
+        else:
+            models = Parallel(together)(
+                delayed(_train)(plan.base, plan.features(part.X), part, plan.seed)
+                for part in batch
+            )
+        yield from zip(batch, models, strict=True)
+
+
+def _train(base: Any, X: Any, part: RowPart, seed: int) -> Any:
+    try:
+        return fit_part(base, X, part.y, (seed + part.number) % np.iinfo(np.int32).max)
+    except Exception as error:
+        last = part.first_row + len(part.y) - 1
+        raise ValueError(
+            f"{type(base).__name__} cannot be trained on part {part.number + 1}, rows "
+            f"{part.first_row} to {last}: {error}"
+        ) from error
+
+
+class _Run:
+    """A scan under way."""
+
+    def __init__(
+        self, plan: ScanPlan, source: PartSource, classes: Sequence[Any] | None, validation: Any
+    ) -> None:
+        self._plan, self._source, self._fixed = plan, source, classes is not None
+        self.classes: list[Any] = [] if classes is None else list(classes)
+        self.models: list[Any] = []
+        self.reason = ""
+        self.settled = 0.0
+        self._parts: list[RowPart] = []  # without their rows
+        self._label_counts: list[dict[Any, int]] = []
+        self._given = validation
+        self._rows: BatchRows | SequentialRows | None = None
+        self._trace: list[tuple[Any, ...]] = []
+        self._drift, self._began = 1.0, time.perf_counter()
+        self._stopped_by_rule = False
+
+    def take(self, part: RowPart, model: Any) -> bool:
+        """One more part with its model; whether it is enough."""
+        if not self.models and self._plan.early_stop:
+            self._rows = self._validation(part)
+        self._meet(part)
+        self._check_benefits(part)
+        self.models.append(model)
+        self._parts.append(part._replace(X=None, y=part.y[:0]))
+        done, benefit = False, np.nan
+        if self._rows is not None:
+            look = self._rows.look(self.models, self.classes)
+            self.settled, benefit, done = look.settled, look.benefit, look.is_done
+        if len(self.models) == self._source.num_parts:
+            self.settled, done = 1.0, False
+        now = time.perf_counter()
+        self._trace.append(
+            (
+                part.number,
+                self._source.rows_read,
+                self._source.bytes_read,
+                self._source.fraction,
+                self.settled,
+                benefit,
+                now - self._began,
+            )
+        )
+        # A rule that takes the parts for a random sample may not stop where they are none.
+        self._stopped_by_rule = done and not self._is_drifting()
+        return self._stopped_by_rule
+
+    def ensemble(self) -> Ensemble:
+        """All of it, and what may be said."""
+        plan, source = self._plan, self._source
+        if not self.models:
+            raise ValueError(f"{source.where} has no rows")
+        num_rows = 0 if self._rows is None else self._rows.num_rows
+        promised = False
+        if self.reason:
+            guarantee = "nothing: reading was interrupted"
+        elif self._stopped_by_rule:
+            self.reason = (
+                f"{self.settled:.1%} of {num_rows:,} validation rows were settled after "
+                f"{len(self.models)} of {source.num_parts} parts (rule {plan.rule.rule!r}, bound "
+                f"{plan.rule.bound!r})"
+            )
+            guarantee, promised = guarantee_of(
+                plan.rule, plan.validation, num_rows, source.is_shuffled, source.where
+            )
+        else:
+            self.reason = "all parts were read"
+            guarantee, promised = "nothing was left out", True
+        if self._is_drifting():
+            warnings.warn(
+                f"the order of the rows in {source.where} matters (p = {self._drift:.2g}): "
+                "neighbouring parts are more alike than others. What was read does not stand for "
+                "the rest; shuffle the rows once, or let parts come in random order",
+                DriftWarning,
+                stacklevel=4,
+            )
+        columns = ["part", "rows", "bytes", "fraction", "settled", "benefit", "seconds"]
+        story = Scan(
+            source.num_parts,
+            len(self.models),
+            source.rows_read,
+            source.bytes_read,
+            source.fraction,
+            self.reason,
+            guarantee,
+            promised,
+            num_rows,
+            self._drift,
+            pd.DataFrame(self._trace, columns=columns),
+        )
+        return Ensemble(self.models, [part.number for part in self._parts], self.classes, story)
+
+    def _validation(self, first: RowPart) -> BatchRows | SequentialRows:
+        plan, rows, known = self._plan, self._given, 0
+        if rows is None:
+            rng = np.random.default_rng(plan.seed)
+            size = min(plan.validation_size, len(first.y))
+            rows = take_rows(first.X, np.sort(rng.choice(len(first.y), size, replace=False)))
+            known = 1
+        rule = Agreement(
+            self._source.num_parts,
+            plan.rule.confidence,
+            plan.rule.bound,
+            plan.rule.rule,
+            plan.rule.tolerance,
+            known,
+        )
+        kind = BatchRows if plan.validation == "batch" else SequentialRows
+        return kind(rows, plan.features, plan.benefit, rule)
+
+    def _meet(self, part: RowPart) -> None:
+        """Labels of a part: counted, and added to those known, or refused."""
+        labels, first, counts = np.unique(part.y, return_index=True, return_counts=True)
+        new = [label for label in labels.tolist() if label not in self.classes]
+        if new and self._fixed:
+            row = int(first[labels.tolist().index(new[0])])
+            raise self._source.error(
+                part, row, None, f"the label {new[0]!r} is none of {self.classes!r:.200}"
+            )
+        if new:
+            self.classes = np.unique(np.array([*self.classes, *new])).tolist()
+        self._label_counts.append(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
+
+    def _check_benefits(self, part: RowPart) -> None:
+        for name in column_names(self._plan.benefit):
+            if not isinstance(part.X, pd.DataFrame) or name not in part.X.columns:
+                continue  # said where benefits are made
+            amounts = pd.to_numeric(part.X[name], errors="coerce").to_numpy(np.float64)
+            wrong = np.flatnonzero(~np.isfinite(amounts))
+            if len(wrong):
+                cell = part.X[name].iloc[wrong[0]]
+                raise self._source.error(
+                    part,
+                    int(wrong[0]),
+                    name,
+                    f"the benefit needs a number here, got {cell!r}; fill it in, or leave the row "
+                    "out",
+                )
+
+    def _is_drifting(self) -> bool:
+        if self._source.is_shuffled or not self._plan.early_stop:
+            return False
+        rng = np.random.default_rng(self._plan.seed)
+        shares = np.array(
+            [[counts.get(label, 0) for label in self.classes] for counts in self._label_counts],
+            np.float64,
+        )
+        shares /= shares.sum(axis=1, keepdims=True)
+        tests = [neighbour_p_value(shares, rng)]
+        if self._rows is not None:
+            tests.append(neighbour_p_value(self._rows.predictions(self.classes), rng))
+        self._drift = min(1.0, len(tests) * min(tests))
+        return self._drift < SUSPICIOUS

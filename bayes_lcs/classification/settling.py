@@ -1,0 +1,132 @@
+"""Validation rows, and which of them the models so far have settled.
+
+``"batch"`` keeps all rows and looks at each again after every part. ``"sequential"`` is the paper's:
+rows are taken one after another, a row that is settled is never looked at again, and the next part
+is read only when a row is met that is not. With a tolerance, some rows that are not settled are
+left behind. Rows are held a chunk at a time, which changes nothing but the speed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.classification.agreement import Agreement
+from bayes_lcs.classification.benefits import benefits_of, expected_benefits
+from bayes_lcs.classification.scan_learners import probabilities
+from bayes_lcs.classification.scan_rows import take_rows
+
+__all__ = ["BatchRows", "Look", "SequentialRows"]
+
+FloatArray = NDArray[np.float64]
+
+CHUNK = 256
+
+
+class Look(NamedTuple):
+    """What was seen after a part: settled share of the rows, expected benefit a row, and if over."""
+
+    settled: float
+    benefit: float
+    is_done: bool
+
+
+class _Rows:
+    """Some rows with what all models so far say of them."""
+
+    def __init__(self, X: Any, features: Any, benefit: Any) -> None:
+        self.X, self._features, self._benefit = X, features, benefit
+        self._said: list[tuple[list[Any], FloatArray]] = []
+
+    def add(self, model: Any) -> None:
+        """Ask another model."""
+        labels = model.classes_.tolist()
+        self._said.append((labels, probabilities(model, self._features(self.X), labels)))
+
+    def probabilities(self, classes: list[Any]) -> FloatArray:
+        """``(k, N, L)``; labels that a model has not met have probability 0."""
+        found = np.zeros((len(self._said), len(self.X), len(classes)))
+        places = {label: place for place, label in enumerate(classes)}
+        for j, (labels, own) in enumerate(self._said):
+            found[j][:, [places[label] for label in labels]] = own
+        return found
+
+    def benefits(self, classes: list[Any]) -> FloatArray:
+        return benefits_of(self._benefit, self.X, classes)
+
+
+class BatchRows:
+    """All validation rows are looked at after every part."""
+
+    def __init__(self, X: Any, features: Any, benefit: Any, rule: Agreement) -> None:
+        self._rows, self._rule = _Rows(X, features, benefit), rule
+        self.num_rows = len(X)
+
+    def look(self, models: list[Any], classes: list[Any]) -> Look:
+        """After one more model, the last of ``models``."""
+        self._rows.add(models[-1])
+        benefits = self._rows.benefits(classes)
+        expected = expected_benefits(self._rows.probabilities(classes), benefits)
+        verdict = self._rule.judge(expected, benefits)
+        best = float(expected.mean(axis=0).max(axis=1).mean())
+        unsettled = self.num_rows - verdict.num_settled
+        return Look(
+            verdict.num_settled / self.num_rows,
+            best,
+            unsettled <= self._rule.allowed * self.num_rows,
+        )
+
+    def predictions(self, classes: list[Any]) -> FloatArray:
+        """What each model says of the rows, ``(k, N, L)``."""
+        return self._rows.probabilities(classes)
+
+
+class SequentialRows:
+    """Validation rows are looked at one after another, each until it is settled."""
+
+    def __init__(self, X: Any, features: Any, benefit: Any, rule: Agreement) -> None:
+        self._X, self._features, self._benefit, self._rule = X, features, benefit, rule
+        self.num_rows = len(X)
+        share = rule.allowed / 2.0 if rule.bound == "betting" else rule.allowed
+        self._left_behind, self._most_left = 0, int(share * self.num_rows)
+        self._start, self._place = 0, 0
+        self._rows: _Rows | None = None
+        self._last: _Rows | None = None
+
+    def look(self, models: list[Any], classes: list[Any]) -> Look:
+        """Go on until a row is not settled by the models so far, or none is left."""
+        benefit = 0.0
+        while self._start < self.num_rows:
+            rows = self._chunk(models)
+            benefits = rows.benefits(classes)
+            expected = expected_benefits(rows.probabilities(classes), benefits)
+            means = expected.mean(axis=0)
+            benefit = float(means.max(axis=1).mean())
+            evidence = self._rule.log_evidence(expected, benefits, means.argmax(axis=1))
+            settled = evidence >= self._rule.threshold(self.num_rows, len(classes))
+            if self._rule.bound != "betting":
+                settled = np.isinf(evidence)
+            while self._place < len(settled):
+                if not settled[self._place]:
+                    if self._left_behind == self._most_left:
+                        return Look((self._start + self._place) / self.num_rows, benefit, False)
+                    self._left_behind += 1
+                self._place += 1
+            self._start, self._place, self._rows = self._start + len(settled), 0, None
+        return Look(1.0 - self._left_behind / self.num_rows, benefit, True)
+
+    def predictions(self, classes: list[Any]) -> FloatArray:
+        """What each model says of the rows in memory, ``(k, n, L)``."""
+        return np.empty((0, 0, 0)) if self._last is None else self._last.probabilities(classes)
+
+    def _chunk(self, models: list[Any]) -> _Rows:
+        """The rows in memory, with what all models say of them."""
+        if self._rows is None:
+            rows = slice(self._start, self._start + CHUNK)
+            self._rows = _Rows(take_rows(self._X, rows), self._features, self._benefit)
+        for model in models[len(self._rows._said) :]:
+            self._rows.add(model)
+        self._last = self._rows
+        return self._rows

@@ -1,0 +1,235 @@
+"""A text table read piece by piece, and never further than was asked for.
+
+pyarrow's own streaming reader reads dozens of blocks ahead in a thread of its own. Here the bytes
+are cut into whole records first, and pyarrow gets to parse what was cut.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from bayes_lcs.data.columns import Source
+from bayes_lcs.data.counted_file import CountedFile, ReadCount
+from bayes_lcs.data.csv_cut import last_record_end
+from bayes_lcs.data.csv_scan import (
+    find_bad_bytes,
+    find_ragged_row,
+    text_encoding,
+)
+from bayes_lcs.data.errors import DataError
+
+__all__ = ["CsvFormat", "CsvPieces", "Piece"]
+
+_MOST = 1 << 24
+"""No piece is longer than this many bytes, unless a record is."""
+
+_LONGEST = 1 << 28
+"""A quote that is not closed within this many bytes is one that nothing closes."""
+
+_UNPACKED = 1 << 16
+"""Bytes that are unpacked at a time."""
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """A text table and how it is to be read: its columns, and those that are wanted."""
+
+    path: Path
+    encoding: str
+    delimiter: str
+    names: tuple[str, ...]
+    wanted: tuple[str, ...]
+    has_header: bool
+    is_packed: bool
+    source: Source
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Consecutive rows as an Arrow table, and the bytes of the file that were read for them."""
+
+    table: Any
+    begin: int
+    end: int
+
+    def rows_before(self, place: int) -> int:
+        """How many of its rows end before a byte of the file, as if all were equally long."""
+        rows: int = self.table.num_rows
+        if place >= self.end:
+            return rows
+        if place <= self.begin:
+            return 0
+        return rows * (place - self.begin) // (self.end - self.begin)
+
+    def place_after(self, rows: int) -> int:
+        """The byte of the file at which so many of its rows end, by the same measure."""
+        return self.begin - (self.begin - self.end) * rows // max(self.table.num_rows, 1)
+
+    def after(self, rows: int) -> Piece:
+        """The piece without its first rows."""
+        return Piece(self.table.slice(rows), self.place_after(rows), self.end)
+
+
+class CsvPieces:
+    """An open text table. Every cell is text, and nothing is guessed.
+
+    Parameters
+    ----------
+    form
+        The file and how to read it.
+    count
+        Where rows and bytes are counted.
+    block
+        A packed file is read by so many bytes at a time.
+    """
+
+    def __init__(self, form: CsvFormat, count: ReadCount, block: int) -> None:
+        self._form = form
+        self._count = count
+        self._raw = CountedFile(form.path, count, most=block if form.is_packed else None)
+        self._unpacked = gzip.GzipFile(fileobj=self._raw) if form.is_packed else None
+        codec = text_encoding(form.encoding)
+        self._decoder = None if codec == "utf-8-sig" else codecs.getincrementaldecoder(codec)()
+        self._rest: bytes | None = None
+        self._line = 1
+        self._row = -1 if form.has_header else 0
+        self.at_end = False
+        """Whether the end of the file was seen."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._raw.close()
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file that were read; packed bytes, if it is packed."""
+        return self._raw.tell()
+
+    def read(self, goal: int) -> Piece:
+        """The records that end before the position ``goal``, or those of the next 16 MiB.
+
+        If none does, more is read until one ends.
+        """
+        import pyarrow as pa
+
+        begin = self.position
+        try:
+            table = self._parsed(self._records(goal))
+        except (pa.ArrowException, UnicodeError, EOFError, OSError, zlib.error) as error:
+            raise self._explained(error) from error
+        return Piece(table, begin, self.position)
+
+    def _records(self, goal: int) -> bytes:
+        """Bytes that hold whole records."""
+        if self._rest is None:
+            text = self._text(goal, len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
+        else:
+            text = self._rest + self._text(goal, 1)
+        end, is_open = last_record_end(text, self._form.delimiter)
+        while not end and not self.at_end and len(text) < _LONGEST:
+            text += self._text(0, len(text) + 1)  # twice as much, so that long cells take no time
+            end, is_open = last_record_end(text, self._form.delimiter)
+        if is_open and (self.at_end or not end):
+            raise self._open_quote(text[:end])
+        if self.at_end or not end:
+            end = len(text)
+        self._rest = text[end:]
+        self._line += _line_breaks(text[:end])
+        return text[:end]
+
+    def _open_quote(self, before: bytes) -> DataError:
+        return DataError(
+            "a quote is opened in this row and never closed; close it, or double it if it is "
+            "part of the cell",
+            file=self._form.source.file,
+            line=self._line + _line_breaks(before),
+        )
+
+    def _text(self, goal: int, least: int) -> bytes:
+        """The next bytes as UTF-8, up to a position and no fewer than ``least``."""
+        blocks: list[bytes] = []
+        size = 0
+        while size < least or (self.position < goal and size < _MOST):
+            block = self._block(max(goal - self.position, least - size))
+            self.at_end = not block
+            if self._decoder is not None:
+                block = self._decoder.decode(block, final=self.at_end).encode()
+            blocks.append(block)
+            size += len(block)
+            if self.at_end:
+                break
+        return b"".join(blocks)
+
+    def _block(self, size: int) -> bytes:
+        if self._unpacked is not None:
+            return self._unpacked.read1(_UNPACKED)
+        return bytes(self._raw.read(min(size, _MOST)))
+
+    def _parsed(self, text: bytes) -> Any:
+        """The rows of a text as an Arrow table of the wanted columns."""
+        import pyarrow as pa
+        from pyarrow import csv
+
+        form = self._form
+        if not text:
+            return pa.schema([(name, pa.string()) for name in form.wanted]).empty_table()
+        table = csv.read_csv(
+            pa.BufferReader(text),
+            read_options=csv.ReadOptions(
+                column_names=form.names, use_threads=False, block_size=min(len(text), 2**31 - 1)
+            ),
+            parse_options=csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(form.names, pa.string()),
+                include_columns=form.wanted,
+                strings_can_be_null=False,
+            ),
+        )
+        if self._row < 0 and table.num_rows:  # the header is a row of text like any other
+            table, self._row = table.slice(1), 0
+        if b"\x00" in text:
+            self._check_nul(table)
+        self._row += table.num_rows
+        self._count.num_rows += table.num_rows
+        return table
+
+    def _check_nul(self, table: Any) -> None:
+        for name in self._form.wanted:
+            for row, cell in enumerate(table.column(name).to_pylist(), start=self._row):
+                if "\x00" in cell:
+                    raise self._form.source.error(
+                        "the cell holds a NUL byte; the file is damaged or not a text file",
+                        row=row,
+                        column=name,
+                    )
+
+    def _explained(self, error: Exception) -> DataError:
+        """The error that names the line and column on which reading failed.
+
+        The file is gone through again up to the fault, with the search that will find it first.
+        """
+        form = self._form
+        if isinstance(error, EOFError):
+            return form.source.error(f"the gzip file is cut short: {error}")
+        if isinstance(error, gzip.BadGzipFile | zlib.error):
+            return form.source.error(f"the gzip file is damaged: {error}")
+        searches = [find_ragged_row, find_bad_bytes]
+        if "CSV parse error" not in str(error):
+            searches.reverse()
+        for search in searches:
+            search(form.path, form.encoding, form.delimiter, form.names)
+        return form.source.error(f"cannot be read as CSV: {error}")
+
+
+def _line_breaks(text: bytes) -> int:
+    breaks = text.count(b"\n")
+    if b"\r" in text:
+        breaks += text.count(b"\r") - text.count(b"\r\n")
+    return breaks

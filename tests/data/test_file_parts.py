@@ -1,0 +1,634 @@
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import gzip
+import io
+import os
+import random
+import sys
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import bayes_lcs.data.csv_parts as csv_parts
+import bayes_lcs.data.csv_pieces as csv_pieces
+from bayes_lcs.data.counted_file import CountedFile, ReadCount
+from bayes_lcs.data.csv_cut import last_record_end
+from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.file_parts import FileParts, Part
+from bayes_lcs.data.parquet_parts import groups_by_part
+
+Write = Callable[..., Path]
+HEAD = "age,town,buys\n"
+ROWS = 40_000
+NUM_PARTS = 20
+HOSTILE = ["<b>x</b>", 'say "hi"', "a,b", "two\nlines", "$\\frac{1}{2}$", "NA", "007", "ü", None]
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    """Numbers with gaps, and names that a careless reader would trip over."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=ROWS)
+    frame = {
+        "x": np.where(rng.random(ROWS) < 0.1, np.nan, noise),
+        "<script>": np.array(HOSTILE, dtype=object)[rng.integers(len(HOSTILE), size=ROWS)],
+        "$x$": rng.integers(-5, 1000, ROWS).astype(float),
+        "a.b": rng.choice(["p", "q"], ROWS).astype(object),
+        "a": rng.normal(size=ROWS),
+        'la"bel,': rng.choice(["no", "yes"], ROWS).astype(object),
+    }
+    return pd.DataFrame({name: pd.Series(values) for name, values in frame.items()})
+
+
+LABEL = 'la"bel,'
+KINDS = ["csv", "csv.gz", "parquet", "groups.parquet"]
+
+
+@pytest.fixture(scope="module")
+def stored(table: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("parts")
+    paths = {kind: folder / f"table.{kind}" for kind in KINDS}
+    table.to_csv(paths["csv"], index=False)
+    paths["csv.gz"].write_bytes(gzip.compress(paths["csv"].read_bytes(), mtime=0))
+    whole = pa.Table.from_pandas(table, preserve_index=False)
+    pages = {"data_page_size": 1 << 9, "write_batch_size": 50, "use_dictionary": False}
+    pq.write_table(whole, paths["parquet"], **pages)
+    pq.write_table(whole, paths["groups.parquet"], row_group_size=1000, write_page_checksum=True)
+    return paths
+
+
+def os_bytes() -> int:
+    """Bytes that this process has read so far, by the operating system's count."""
+    try:
+        return int(Path("/proc/self/io").read_text().split()[1])
+    except (OSError, IndexError):
+        pytest.skip("this system does not count what is read")
+
+
+def rows_of(parts: list[Part]) -> list[list[object]]:
+    return [
+        [*cells, label]
+        for part in parts
+        for cells, label in zip(part.frame.to_numpy().tolist(), part.labels.tolist(), strict=True)
+    ]
+
+
+def failure(path: Path, **options: object) -> DataError:
+    with pytest.raises(DataError) as caught:
+        list(FileParts(path, **{"label": "buys", "num_parts": 1, **options}))  # type: ignore[arg-type]
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_parts_together_are_the_table(
+    stored: dict[str, Path], table: pd.DataFrame, kind: str
+) -> None:
+    source = FileParts(stored[kind], label=LABEL, num_parts=NUM_PARTS)
+    assert source.feature_names == ["x", "<script>", "$x$", "a.b", "a"]
+    parts = sorted(source, key=lambda part: part.number)
+    assert [part.number for part in parts] == list(range(NUM_PARTS))
+    starts = np.cumsum([0, *(len(part.frame) for part in parts)])
+    assert [part.first_row for part in parts] == starts[:-1].tolist()
+    assert starts[-1] == ROWS == source.rows_read
+    sizes = np.diff(starts)
+    assert sizes.min() > 0.9 * ROWS / NUM_PARTS
+    assert sizes.max() < 1.1 * ROWS / NUM_PARTS
+    together = pd.concat([part.frame for part in parts], ignore_index=True)
+    dtypes = ["float64", "object", "float64", "object", "float64"]
+    assert [str(kind) for kind in together.dtypes] == dtypes
+    assert source.name_columns == ["<script>", "a.b"]
+    pd.testing.assert_frame_equal(together, table.drop(columns=LABEL), check_exact=True)
+    cells = {type(cell) for name in source.name_columns for cell in together[name]}
+    assert cells == {str, type(None)}
+    labels = np.concatenate([part.labels for part in parts])
+    assert labels.dtype == object
+    assert labels.tolist() == table[LABEL].tolist()
+    assert source.bytes_read >= source.file_bytes == stored[kind].stat().st_size
+
+
+def test_text_is_read_as_pandas_reads_it(stored: dict[str, Path]) -> None:
+    known = pd.read_csv(stored["csv"], dtype=str, keep_default_na=False)
+    source = FileParts(stored["csv"], label=LABEL, categorical=True, missing_values=())
+    assert rows_of(list(source)) == known.to_numpy().tolist()
+    assert source.num_parts == 64
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_rest_is_not_read(stored: dict[str, Path], kind: str) -> None:
+    source = FileParts(stored[kind], label=LABEL, num_parts=NUM_PARTS)
+    looked = source.bytes_read
+    parts = iter(source)
+    before = os_bytes()
+    own = os_bytes() - before
+    part_bytes = source.file_bytes / NUM_PARTS
+    # Half a part more at most, and 16 KiB per column that pyarrow wants for the head of a page.
+    slack = 0.5 * part_bytes + (6 << 14 if kind == "parquet" else 0)
+    seen = 0
+    for number in range(1, NUM_PARTS):
+        seen += len(next(parts).labels)
+        read = source.bytes_read - looked
+        assert 0.9 * number * part_bytes < read < number * part_bytes + slack
+        assert seen <= source.rows_read < seen + 0.5 * ROWS / NUM_PARTS
+    really = os_bytes() - before - 2 * own
+    assert read <= really <= read + 4096
+
+
+def test_counted_bytes_of_the_footer(stored: dict[str, Path]) -> None:
+    source = FileParts(stored["parquet"], label=LABEL)
+    assert 0 < source.bytes_read < source.file_bytes / 2
+    assert FileParts(stored["csv"], label=LABEL).bytes_read == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stopping_closes_the_file(stored: dict[str, Path], kind: str) -> None:
+    folder = Path("/proc/self/fd")
+    if not folder.is_dir():
+        pytest.skip("this system does not list open files")
+
+    def is_open() -> bool:
+        links = [entry for entry in folder.iterdir() if entry.is_symlink()]
+        return any(os.path.realpath(link) == str(stored[kind].resolve()) for link in links)
+
+    source = FileParts(stored[kind], label=LABEL)
+    assert not is_open()
+    parts = iter(source)
+    next(parts)
+    assert is_open()
+    parts.close()  # type: ignore[attr-defined]
+    assert not is_open()
+
+
+def test_a_second_pass_gives_the_same_parts_and_counts_on(stored: dict[str, Path]) -> None:
+    for kind in ("csv.gz", "groups.parquet"):
+        source = FileParts(stored[kind], label=LABEL, rows_per_part=2000)
+        first = list(source)
+        once = source.bytes_read
+        second = list(source)
+        assert [part.first_row for part in first] == [part.first_row for part in second]
+        assert source.rows_read == 2 * ROWS
+        assert source.bytes_read > 1.7 * once
+
+
+def test_row_groups_come_in_a_random_order(stored: dict[str, Path]) -> None:
+    path = stored["groups.parquet"]
+
+    def order(**options: object) -> list[int]:
+        source = FileParts(path, label=LABEL, num_parts=20, **options)  # type: ignore[arg-type]
+        assert source.is_shuffled
+        parts = list(source)
+        assert all(part.first_row == 2000 * part.number for part in parts)
+        assert {len(part.labels) for part in parts} == {2000}
+        return [part.number for part in parts]
+
+    assert order() != list(range(20))
+    assert sorted(order()) == list(range(20))
+    assert order(seed=1, shuffle=True) == order(seed=1) != order(seed=2)
+
+
+def test_when_parts_come_in_order(stored: dict[str, Path]) -> None:
+    for options in ({"shuffle": False, "num_parts": 8}, {"num_parts": 41}):
+        source = FileParts(stored["groups.parquet"], label=LABEL, **options)  # type: ignore[arg-type]
+        assert not source.is_shuffled
+        assert [part.number for part in source] == list(range(source.num_parts))
+    assert not FileParts(stored["csv"], label=LABEL).is_shuffled
+    error = failure(stored["groups.parquet"], label=LABEL, num_parts=41, shuffle=True)
+    assert "has 40 row groups, too few for 41 parts; pass num_parts=40 or fewer" in error.message
+    error = failure(stored["csv"], label=LABEL, shuffle=True)
+    assert "a CSV file is read from its beginning to its end; pass shuffle=False" in error.message
+
+
+def test_uneven_and_empty_row_groups() -> None:
+    assert groups_by_part([5, 5, 5, 5], 2) == [[0, 1], [2, 3]]
+    assert groups_by_part([100, 1, 1, 1], 3) == [[0], [1], [2, 3]]
+    assert groups_by_part([1, 1, 1, 100], 3) == [[0, 1], [2], [3]]
+    assert groups_by_part([0, 7, 0, 7, 0], 2) == [[1], [3]]
+
+
+def test_parquet_parts_differ_by_one_row_at_most(stored: dict[str, Path]) -> None:
+    source = FileParts(stored["parquet"], label=LABEL, num_parts=7, shuffle=False)
+    sizes = [len(part.labels) for part in source]
+    assert sizes == [len(piece) for piece in np.array_split(np.empty(ROWS), 7)]
+    source = FileParts(stored["parquet"], label=LABEL, rows_per_part=19_000)
+    assert (source.num_parts, source.num_rows) == (3, ROWS)
+    assert [len(part.labels) for part in source] == [13_334, 13_333, 13_333]
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz"])
+def test_rows_of_the_first_part_tell_the_number_of_parts(
+    stored: dict[str, Path], kind: str
+) -> None:
+    source = FileParts(stored[kind], label=LABEL, rows_per_part=2000)
+    assert (source.num_parts, source.num_rows) == (0, None)
+    parts = iter(source)
+    assert len(next(parts).labels) == 2000
+    assert source.bytes_read < 0.2 * source.file_bytes
+    assert 18 <= source.num_parts <= 22
+    sizes = [len(part.labels) for part in parts]
+    assert len(sizes) == source.num_parts - 1
+    assert min(sizes) > 1800
+    assert 2000 + sum(sizes) == ROWS
+
+
+@pytest.mark.parametrize(("rows_per_part", "sizes"), [(3, [3, 4, 3]), (9, [10]), (99, [10])])
+def test_rows_per_part_of_a_small_file(write: Write, rows_per_part: int, sizes: list[int]) -> None:
+    path = write(HEAD + "31,Ulm,no\n" * 10)
+    source = FileParts(path, label="buys", rows_per_part=rows_per_part)
+    assert [len(part.labels) for part in source] == sizes
+    assert source.num_parts == len(sizes)
+
+
+def test_a_small_file_is_read_at_once_and_cut_by_rows(write: Write) -> None:
+    path = write(HEAD + "31,Ulm,no\n" * 11)
+    source = FileParts(path, label="buys", num_parts=4)
+    parts = iter(source)
+    assert len(next(parts).labels) == 3
+    assert source.bytes_read == source.file_bytes
+    assert [len(part.labels) for part in parts] == [3, 3, 2]
+
+
+def test_no_part_is_empty_though_most_bytes_are_in_one_row(write: Write) -> None:
+    rows = [f"{number},Ulm,no\n" for number in range(100)]
+    rows[98] = f'98,"{"x" * 300_000}",no\n'
+    source = FileParts(write(HEAD + "".join(rows)), label="buys", num_parts=20)
+    parts = list(source)
+    assert len(parts) == 20
+    assert min(len(part.labels) for part in parts) > 0
+    assert [row[0] for row in rows_of(parts)] == list(range(100))
+
+
+def test_random_tables_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of a few bytes end within quotes, doubled quotes, line breaks and letters."""
+    monkeypatch.setattr(csv_parts, "_SMALL", 0)
+    draw = random.Random(0)
+    cells = ["a", "b,c", 'q"q', '"', "new\nline", "\r\n", "x\ry", "", "ü", '",\n"', "\ufeff"]
+    path = tmp_path / "random.csv"
+    for _ in range(40):
+        monkeypatch.setattr(csv_parts, "_LEAST_BLOCK", draw.choice([2, 7, 64]))
+        monkeypatch.setattr(csv_pieces, "_UNPACKED", draw.choice([1, 5, 100]))
+        monkeypatch.setattr(csv_pieces, "_MOST", draw.choice([3, 50, 1 << 20]))
+        rows = [[*draw.choices(cells, k=2), draw.choice("yn")] for _ in range(draw.randint(1, 25))]
+        text = io.StringIO()
+        writer = csv.writer(
+            text, quoting=csv.QUOTE_ALL, lineterminator=draw.choice(["\n", "\r\n", "\r"])
+        )
+        writer.writerows([["A", "B", "buys"], *rows, *[[]] * draw.randint(0, 5)])
+        encoding = draw.choice(["utf-8", "utf-8-sig", "utf-16"])
+        content = text.getvalue().encode(encoding)
+        path.write_bytes(gzip.compress(content) if draw.random() < 0.4 else content)
+        source = FileParts(
+            path,
+            label="buys",
+            num_parts=draw.randint(1, len(rows)),
+            encoding=encoding,
+            delimiter=",",
+            categorical=True,
+            missing_values=(),
+        )
+        parts = list(source)
+        assert rows_of(parts) == rows
+        assert len(parts) == source.num_parts
+        assert min(len(part.labels) for part in parts) > 0
+
+
+def test_quotes_within_cells_that_have_none_around_them(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_parts, "_SMALL", 0)
+    monkeypatch.setattr(csv_parts, "_LEAST_BLOCK", 2)
+    cells = ['5" pipe', 'x""y', '"two\nlines"', '"a"b', "c", '"d,""e"']
+    lines = [f"{row},{cells[row % 6]},no\n" for row in range(60)]
+    known = ['5" pipe', 'x""y', "two\nlines", "ab", "c", 'd,"e']
+    parts = list(FileParts(write(HEAD + "".join(lines)), label="buys", num_parts=30))
+    assert [row[:2] for row in rows_of(parts)] == [[row, known[row % 6]] for row in range(60)]
+
+
+def test_where_a_text_can_be_cut() -> None:
+    assert last_record_end(b"a,b\n1,2\n3", ",") == (8, False)
+    assert last_record_end(b"a,b", ",") == (0, False)
+    assert last_record_end(b"a,b\r1,2\r", ",") == (4, False)
+    assert last_record_end(b"a,b\r\n1,2\r", ",") == (5, False)
+    assert last_record_end(b'a\n"b\nc"', ",") == (2, False)
+    assert last_record_end(b'a\n"b\nc""\n', ",") == (2, True)
+    assert last_record_end(b'a;"b\n', ",") == (5, False)
+    assert last_record_end(b'a;"b\n', ";") == (0, True)
+
+
+def test_text_in_other_encodings(write: Write) -> None:
+    text = "größe;stadt;buys\n1,5;Köln;ja\n2;Köln;nö\n"
+    for encoding in ("utf-8", "utf-8-sig", "latin-1", "utf-16"):
+        path = write(text.encode(encoding))
+        for name in ("utf-8",) if encoding == "utf-8-sig" else (encoding,):
+            (part,) = FileParts(path, label="buys", num_parts=1, encoding=name)
+            assert part.frame.columns.tolist() == ["größe", "stadt"]
+            assert part.labels.tolist() == ["ja", "nö"]
+            assert part.frame["größe"].tolist() == ["1,5", "2"]
+
+
+def test_header_options(write: Write) -> None:
+    path = write("\ufeff31\tUlm\tno\n\n45\tBonn\tyes\n", "people.tsv")
+    (part,) = FileParts(path, label="column_3", num_parts=1, header=False)
+    assert rows_of([part]) == [[31.0, "Ulm", "no"], [45.0, "Bonn", "yes"]]
+    (part,) = FileParts(path, label="buys", num_parts=1, header=["age", "town", "buys"])
+    assert part.frame.columns.tolist() == ["age", "town"]
+
+
+def test_chosen_columns(write: Write) -> None:
+    path = write("a,b,c,buys\n1,2,3,no\n")
+    assert FileParts(path, label="buys", ignore="b").feature_names == ["a", "c"]
+    source = FileParts(path, label="buys", features=["c", "a"], num_parts=1)
+    assert next(iter(source)).frame.to_dict("list") == {"c": [3.0], "a": [1.0]}
+    assert "cannot be a feature too" in failure(path, features=["a", "buys"]).message
+    assert "named twice" in failure(path, features=["a", "a"]).message
+    assert "no column is left" in failure(path, ignore=["a", "b", "c"]).message
+    assert "not a feature" in failure(path, categorical=["buys"]).message
+    assert failure(path, ignore=["d"]).column == "d"
+
+
+@pytest.mark.parametrize(
+    ("cells", "options", "known"),
+    [
+        (["1e3", " 7", "-0.5 "], {}, [1000.0, 7.0, -0.5]),
+        (["1e3", "", "Infinity"], {}, [1000.0, None, float("inf")]),
+        (["٣", "4", "1e400"], {}, [3.0, 4.0, float("inf")]),
+        (["", "", ""], {}, [None] * 3),
+        (["1_000", "2", "3"], {}, ["1_000", "2", "3"]),
+        (["NaN", "2", ""], {}, ["NaN", "2", None]),
+        (["NaN", "2", ""], {"missing_values": ["NaN", ""]}, [None, 2.0, None]),
+        (["?", "2", ""], {"missing_values": {"x": ["?"]}}, [None, "2", ""]),
+        (["?", "2", "3"], {"missing_values": {"x": ["?"]}}, [None, 2.0, 3.0]),
+        (["?", "2", "3"], {}, ["?", "2", "3"]),
+        (["1", "", "007"], {"categorical": ["x"]}, ["1", None, "007"]),
+        (["1", "", "007"], {"categorical": True}, ["1", None, "007"]),
+        (["1", "", "007"], {"categorical": False}, [1.0, None, 7.0]),
+    ],
+)
+def test_kinds_of_text_columns(
+    write: Write, cells: list[str], options: dict[str, object], known: list[object]
+) -> None:
+    path = write("x,buys\n" + "".join(f'"{cell}",no\n' for cell in cells))
+    source = FileParts(path, label="buys", num_parts=1, **options)  # type: ignore[arg-type]
+    column = next(iter(source)).frame["x"]
+    is_number = all(cell is None or isinstance(cell, float) for cell in known)
+    assert str(column.dtype) == ("float64" if is_number else "object")
+    if is_number:
+        np.testing.assert_array_equal(column, np.array(known, float))
+    else:
+        assert column.tolist() == known
+    assert source.name_columns == ([] if is_number else ["x"])
+
+
+DAY = dt.date(2024, 2, 29)
+
+
+@pytest.mark.parametrize(
+    ("column", "known"),
+    [
+        (pa.array([1, None, 3], pa.int8()), [1.0, None, 3.0]),
+        (pa.array([0.1, float("nan"), -1.0], pa.float32()), [None, None, None]),
+        (pa.array([True, False, None]), [1.0, 0.0, None]),
+        (pa.nulls(3), [None] * 3),
+        (pa.array(["1", "", None]), ["1", None, None]),
+        (pa.array(["1", "x", None], pa.large_string()), ["1", "x", None]),
+        (pa.array(["b", None, "b"]).dictionary_encode(), ["b", None, "b"]),
+        (pa.array([DAY, None, DAY]), ["2024-02-29", None, "2024-02-29"]),
+    ],
+)
+def test_kinds_of_parquet_columns(tmp_path: Path, column: pa.Array, known: list[object]) -> None:
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"x": column, "buys": ["n", "y", "n"]}), path)
+    tokens = ["", "-1", "0.1"]
+    (part,) = FileParts(path, label="buys", num_parts=1, missing_values=tokens)
+    if any(isinstance(cell, str) for cell in known):
+        assert part.frame["x"].dtype == object
+        assert part.frame["x"].tolist() == known
+        return
+    assert part.frame["x"].dtype == np.float64
+    if pa.types.is_float32(column.type):
+        assert part.frame["x"].isna().all()  # 0.1 in single precision is listed too
+    np.testing.assert_array_equal(part.frame["x"], np.array(known, float))
+    (part,) = FileParts(path, label="buys", num_parts=1, categorical=True)
+    assert {type(cell) for cell in part.frame["x"]} <= {str, type(None)}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pa.array([3, 1]),
+        pa.array([0.5, 2.0]),
+        pa.array([True, False]),
+        pa.array([DAY, DAY]),
+        pa.array(["1", "x"]),
+        pa.array(["1", "x"]).dictionary_encode(),
+    ],
+)
+def test_parquet_labels_keep_their_type(tmp_path: Path, labels: pa.Array) -> None:
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"x": [1, 2], "buys": labels}), path)
+    (part,) = FileParts(path, label="buys", num_parts=1)
+    assert part.labels.dtype == object
+    assert part.labels.tolist() == labels.to_pylist()
+    assert [type(label) for label in part.labels] == [type(label) for label in labels.to_pylist()]
+
+
+GOOD = HEAD + "31,Ulm,no\n,Bonn,yes\n"
+CASES = {
+    "empty": ("", {}, None, None, "file is empty"),
+    "header only": (HEAD, {}, None, None, "there are no rows"),
+    "blank lines after the header": (HEAD + "\n\n", {}, None, None, "there are no rows"),
+    "too few rows": (GOOD, {"num_parts": 3}, None, None, "only 2 rows, too few for 3 parts"),
+    "absent label": (GOOD, {"label": "Buys"}, None, "Buys", "did you mean 'buys'?"),
+    "absent feature": (GOOD, {"features": ["old"]}, None, "old", "there is no such column"),
+    "missing label": (GOOD + "1,Ulm,\n", {}, 4, "buys", "remove such rows or fill them in"),
+    "missing label, listed": (
+        HEAD + '31,"a\nb",no\n45,x,?\n',
+        {"missing_values": ["?"]},
+        4,
+        "buys",
+        "the label is missing",
+    ),
+    "name among numbers": (
+        GOOD + "old,Ulm,no\n",
+        {"num_parts": 3},
+        4,
+        "age",
+        "'old' is not a number, as all cells of this column in the first part are; correct it",
+    ),
+    "name in a column that had no value": (
+        HEAD + ",Ulm,no\nold,Ulm,no\n",
+        {"num_parts": 2},
+        3,
+        "age",
+        "list it in missing_values=, or take all for names with categorical=['age']",
+    ),
+    "NaN among numbers": (GOOD + "nan,a,no\n", {"num_parts": 3}, 4, "age", "'nan' is not a num"),
+    "1_0 among numbers": (GOOD + "1_0,a,no\n", {"num_parts": 3}, 4, "age", "'1_0' is not a num"),
+    "short row": (GOOD + "1,Ulm\n", {}, 4, "buys", "has 2 cells where 3 are expected"),
+    "long row": (GOOD + "1,Ulm,no,x\n", {}, 4, "buys", "'x' follows this last column"),
+    "short row after a line break": (HEAD + '1,"a\n\nb",no\n2\n', {}, 5, "town", "has 1 cells"),
+    "no UTF-8": (GOOD.encode() + b"1,K\xf6ln,no\n", {}, 4, "town", "byte 0xf6 at offset 37"),
+    "no ASCII": (GOOD + "1,Köln,no\n", {"encoding": "ascii"}, 4, "town", "is not ascii text"),
+    "NUL byte": (GOOD + "1,U\x00lm,no\n", {}, 4, "town", "NUL byte"),
+    "open quote": (GOOD + '1,"Ulm,no\n2,Ulm,no\n', {}, 4, None, "opened in this row and never"),
+    "open quote beside a stray one": (
+        GOOD + '1,5" pipe,no\n2,"Ulm,no\n',
+        {},
+        5,
+        None,
+        "opened in this row and never closed",
+    ),
+    "long delimiter": (GOOD, {"delimiter": "::"}, None, None, "must be a single character"),
+    "odd delimiter": ("a§buys\n1§no\n", {"delimiter": "§"}, None, None, "ASCII"),
+    "zip": (b"PK\x03\x04rest", {}, None, None, "zip or Excel"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_error_names_file_line_and_column(write: Write, case: str) -> None:
+    content, options, line, column, message = CASES[case]
+    error = failure(write(content), **options)
+    assert (error.file, error.line, error.column) == ("people.csv", line, column)
+    assert message in error.message
+
+
+def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
+    assert "there is no such file" in failure(tmp_path / "absent.csv").message
+    assert "is a directory" in failure(tmp_path).message
+
+
+@pytest.mark.parametrize(
+    "options", [{"num_parts": 0}, {"rows_per_part": 0}, {"shuffle": "rows"}], ids=str
+)
+def test_options_that_make_no_sense(write: Write, options: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        FileParts(write(GOOD), label="buys", **options)  # type: ignore[arg-type]
+
+
+FAULTS = {
+    "short row": (b"1,Ulm\n", "buys", "has 2 cells"),
+    "no UTF-8": (b"1,K\xf6ln,no\n", "town", "byte 0xf6"),
+    "NUL byte": (b"1,U\x00lm,no\n", "town", "NUL byte"),
+    "missing label": (b"1,Ulm,\n", "buys", "the label is missing"),
+    "no number": (b"old,Ulm,no\n", "age", "'old' is not a number"),
+    "open quote": (b'1,"Ulm,no\n', None, "never closed"),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_when_its_part_is_read_and_not_before(
+    write: Write, fault: str, packed: bool
+) -> None:
+    content, column, message = FAULTS[fault]
+    rng = np.random.default_rng(0)
+    rows = [b"%d,Ulm %d,no\n" % tuple(pair) for pair in rng.integers(10**9, size=(20_000, 2))]
+    text = HEAD.encode() + b"".join([*rows[:9_999], content, *rows[9_999:]])
+    path = write(gzip.compress(text) if packed else text, "people.csv")
+    source = FileParts(path, label="buys", num_parts=20)
+    parts = iter(source)
+    # A line break in quotes cannot be told from the end of a row: all is read for the quote.
+    assert len(list(islice(parts, 9))) == 9
+    assert source.bytes_read < 0.52 * source.file_bytes
+    with pytest.raises(DataError) as caught:
+        list(parts)
+    error = caught.value
+    assert (error.file, error.line, error.column) == ("people.csv", 10_001, column)
+    assert message in error.message
+
+
+def test_damaged_gzip(write: Write) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{a},Ulm {b},no\n" for a, b in rng.integers(10**9, size=(20_000, 2))]
+    packed = gzip.compress((HEAD + "".join(rows)).encode())
+    path = write(packed[: len(packed) // 2], "people.csv.gz")
+    parts = iter(FileParts(path, label="buys", num_parts=4))
+    assert len(next(parts).labels) > 2000
+    with pytest.raises(DataError, match=r"people.csv.gz: the gzip file is cut short"):
+        list(parts)
+    path.write_bytes(packed[:-8] + b"\0" * 8)
+    assert "the gzip file is damaged" in failure(path).message
+    middle = len(packed) // 2
+    path.write_bytes(packed[:middle] + bytes(200) + packed[middle + 200 :])
+    assert "people.csv.gz" in str(failure(path))
+
+
+def test_damaged_parquet(stored: dict[str, Path], tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    whole = stored["groups.parquet"].read_bytes()
+    for content in (whole[: len(whole) // 2], whole[:20]):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"people.parquet: is not a whole Parquet file"):
+            FileParts(path, label=LABEL)
+    middle = len(whole) // 2
+    path.write_bytes(whole[:middle] + b"\xff" * 3000 + whole[middle + 3000 :])
+    source = FileParts(path, label=LABEL, num_parts=40, shuffle=False)
+    parts = iter(source)
+    assert len(list(islice(parts, 15))) == 15
+    with pytest.raises(DataError, match=r"people.parquet: cannot be read, the file is damaged"):
+        list(parts)
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "column", "message"),
+    [
+        ({"x": [1, 2], "buys": ["n", None]}, 1, "buys", "the label is missing"),
+        ({"x": [1, 2], "buys": ["", "n"]}, 0, "buys", "the label is missing"),
+        ({"x": [1, 2], "buys": [0.5, float("nan")]}, 1, "buys", "the label is missing"),
+        ({"x": [1, 2], "buys": [3, None]}, 1, "buys", "the label is missing"),
+        ({"x": [[1], [2]], "buys": ["n", "y"]}, None, "x", "nested cells"),
+        ({"x": [b"a", b"b"], "buys": ["n", "y"]}, None, "x", "holds bytes"),
+        ({"x": [1, 2], "buys": [b"a", b"b"]}, None, "buys", "holds bytes"),
+        ({"x": [1, 2]}, None, "buys", "there is no such column"),
+        ({"x": pa.nulls(0), "buys": pa.nulls(0)}, None, None, "there are no rows"),
+    ],
+)
+def test_parquet_errors_name_row_and_column(
+    tmp_path: Path, columns: dict[str, object], row: int | None, column: str, message: str
+) -> None:
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table(columns), path)
+    error = failure(path)
+    assert (error.file, error.row, error.column) == ("people.parquet", row, column)
+    assert message in error.message
+
+
+def test_too_many_parts_of_a_parquet_file(tmp_path: Path) -> None:
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"x": [1, 2], "buys": ["n", "y"]}), path)
+    with pytest.raises(DataError, match="only 2 rows, too few for 3 parts; pass num_parts=2"):
+        FileParts(path, label="buys", num_parts=3)
+
+
+def test_place_of_an_error(write: Write, tmp_path: Path) -> None:
+    source = FileParts(write(HEAD + '31,"a\nb",no\n\n45,c,no\n'), label="buys", num_parts=2)
+    _, second = source
+    error = source.error(second, 0, "town", "is far away")
+    assert str(error) == "people.csv, line 5, column 'town': is far away"
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"x": [1, 2, 3], "buys": ["n", "y", "n"]}), path)
+    source = FileParts(path, label="buys", num_parts=2, shuffle=False)
+    first, _ = source
+    assert str(source.error(first, 1, None, "is wrong")) == "people.parquet, row 1: is wrong"
+
+
+def test_counted_file_counts_every_way_of_reading(write: Write) -> None:
+    count = ReadCount()
+    with CountedFile(write("x" * 100), count) as file:
+        assert len(file.read(10)) == 10
+        assert file.readinto(bytearray(20)) == 20
+        assert len(file.read(30)) == 30
+        assert len(file.readall()) == 40
+        assert file.read() == b""
+        file.seek(50)
+        assert len(file.read()) == 50
+    assert count.num_bytes == 150
+    with CountedFile(write("x" * 100), count, most=30) as file:
+        assert [len(file.read(size)) for size in (sys.maxsize, -1, None, 5)] == [30, 30, 30, 5]
+    assert count.num_bytes == 245
