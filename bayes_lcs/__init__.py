@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, Any
 from bayes_lcs._version import __version__
 
 if TYPE_CHECKING:
+    from bayes_lcs.classification.partial_scan import (
+        PartialScanClassifier as PartialScanClassifier,
+    )
+    from bayes_lcs.classification.scan import Scan as Scan
+    from bayes_lcs.classification.scanning import DriftWarning as DriftWarning
     from bayes_lcs.classification.shared_naive_bayes import (
         SharedNaiveBayesClassifier as SharedNaiveBayesClassifier,
     )
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
     from bayes_lcs.clustering.kmeans import KMeans as KMeans
     from bayes_lcs.clustering.mixture import MixtureClusterer as MixtureClusterer
     from bayes_lcs.clustering.online_kmeans import OnlineKMeans as OnlineKMeans
+    from bayes_lcs.core.errors import InterruptedWarning as InterruptedWarning
     from bayes_lcs.core.errors import NotExactError as NotExactError
     from bayes_lcs.core.priors import Gamma as Gamma
     from bayes_lcs.core.schema import Schema as Schema
@@ -81,7 +87,6 @@ if TYPE_CHECKING:
     from bayes_lcs.scaling.coreset_stream import CoresetStream as CoresetStream
     from bayes_lcs.scaling.coresets import Coreset as Coreset
     from bayes_lcs.scaling.coresets import coreset as coreset
-    from bayes_lcs.core.errors import InterruptedWarning as InterruptedWarning
     from bayes_lcs.scaling.learning_curve import learning_curve_sample as learning_curve_sample
     from bayes_lcs.scaling.result import LearningCurveResult as LearningCurveResult
 
@@ -92,6 +97,7 @@ _HOMES = {
     "Coreset": "bayes_lcs.scaling.coresets",
     "CoresetStream": "bayes_lcs.scaling.coreset_stream",
     "DataError": "bayes_lcs.data.errors",
+    "DriftWarning": "bayes_lcs.classification.scanning",
     "EvidenceWarning": "bayes_lcs.evaluation.log_evidence",
     "ExactPosterior": "bayes_lcs.inference.exact_posterior",
     "Gamma": "bayes_lcs.core.priors",
@@ -108,10 +114,12 @@ _HOMES = {
     "NoSharing": "bayes_lcs.models.no_sharing",
     "NotExactError": "bayes_lcs.core.errors",
     "OnlineKMeans": "bayes_lcs.clustering.online_kmeans",
+    "PartialScanClassifier": "bayes_lcs.classification.partial_scan",
     "Posterior": "bayes_lcs.report.posterior",
     "Prototype": "bayes_lcs.models.prototype",
     "RowSource": "bayes_lcs.data.row_source",
     "SamplingWarning": "bayes_lcs.inference.diagnostics",
+    "Scan": "bayes_lcs.classification.scan",
     "Schema": "bayes_lcs.core.schema",
     "SharedNaiveBayesClassifier": "bayes_lcs.classification.shared_naive_bayes",
     "asymmetric_loss_curve": "bayes_lcs.evaluation.losses",
@@ -161,6 +169,7 @@ __all__ = [
     "Coreset",
     "CoresetStream",
     "DataError",
+    "DriftWarning",
     "EvidenceWarning",
     "ExactPosterior",
     "Gamma",
@@ -177,10 +186,12 @@ __all__ = [
     "NoSharing",
     "NotExactError",
     "OnlineKMeans",
+    "PartialScanClassifier",
     "Posterior",
     "Prototype",
     "RowSource",
     "SamplingWarning",
+    "Scan",
     "Schema",
     "SharedNaiveBayesClassifier",
     "__version__",

@@ -1,4 +1,4 @@
-r"""Does an ensemble of the first ``k`` parts decide as that of all ``K`` parts would?
+"""Whether an ensemble of the first ``k`` parts decides as that of all ``K`` parts would.
 
 For a row ``x`` the model of part ``j`` gives each decision ``l`` an expected benefit ``e_j(l|x)``;
 the ensemble takes the decision with the largest mean. The ``K`` numbers are fixed and come in
@@ -146,6 +146,6 @@ class Agreement:
         settled; with ``rule="every"`` none may be wrong.
         """
         if self.bound != "betting":
-            return 0.0
+            return np.inf
         wrong = 1.0 / num_rows if self.rule == "every" else self.tolerance / 2.0
         return float(np.log(max(num_labels - 1, 1) / ((1.0 - self.confidence) * wrong)))

@@ -79,9 +79,11 @@ def column_names(benefit: Any) -> list[str]:
 
 def expected_benefits(probabilities: FloatArray, benefits: FloatArray) -> FloatArray:
     """``(..., N, L)`` and ``(N or 1, L, L)`` to the expected benefit of each decision."""
-    return np.einsum("...ny,nyl->...nl", probabilities, np.broadcast_to(
-        benefits, (probabilities.shape[-2], *benefits.shape[1:])
-    ))
+    return np.einsum(
+        "...ny,nyl->...nl",
+        probabilities,
+        np.broadcast_to(benefits, (probabilities.shape[-2], *benefits.shape[1:])),
+    )
 
 
 def _from_pairs(benefit: Mapping[Any, Any], X: Any, classes: list[Any]) -> FloatArray:

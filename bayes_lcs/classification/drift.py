@@ -1,4 +1,4 @@
-"""Does the order of the parts matter? Neighbours that are more alike than others tell.
+"""Whether the order of the parts matters: neighbours that are more alike than others tell.
 
 If parts come in an order that has nothing to do with what is in them, then every order of what
 their models say is as likely as the one at hand. The sum of squared differences between neighbours
@@ -7,10 +7,13 @@ is compared with that of random orders: a test that is exact, whatever the model
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["LEAST_PARTS", "neighbour_p_value"]
+__all__ = ["LEAST_PARTS", "PartMeans", "neighbour_p_value", "smoothest_p_value"]
 
 FloatArray = NDArray[np.float64]
 
@@ -20,7 +23,7 @@ ORDERS = 4999
 
 
 def neighbour_p_value(points: FloatArray, rng: np.random.Generator) -> float:
-    """How likely neighbours are so much alike if the order means nothing.
+    """How likely neighbours are so much alike if the order means nothing, all columns together.
 
     Parameters
     ----------
@@ -44,8 +47,59 @@ def neighbour_p_value(points: FloatArray, rng: np.random.Generator) -> float:
     products = flat @ flat.T
     squares = np.diag(products)
     apart = squares[:, None] + squares - 2.0 * products
-    orders = rng.permuted(np.tile(np.arange(len(flat)), (ORDERS, 1)), axis=1)
+    orders = _orders(len(flat), rng)
     random = apart[orders[:, :-1], orders[:, 1:]].sum(axis=1)
-    seen = np.diag(apart, 1).sum()
-    rounding = 1e-12 * apart.sum()
-    return float((1 + (random <= seen + rounding).sum()) / (ORDERS + 1))
+    return _share_below(np.diag(apart, 1).sum(), random, apart.sum())
+
+
+def smoothest_p_value(columns: FloatArray, rng: np.random.Generator) -> float:
+    """The same for the column, ``(k, c)``, whose neighbours are most alike."""
+    if len(columns) < LEAST_PARTS:
+        return 1.0
+    centred = columns - columns.mean(axis=0)
+    spread = (centred**2).sum(axis=0)
+    varied = centred[:, spread > 1e-20 * max(float(spread.max(initial=0.0)), 1e-300)]
+    if not varied.shape[1]:
+        return 1.0
+    varied = varied / np.sqrt((varied**2).sum(axis=0))
+    seen = (np.diff(varied, axis=0) ** 2).sum(axis=0).min()
+    orders = _orders(len(varied), rng)
+    random = np.full(len(orders), np.inf)
+    for column in varied.T:
+        random = np.minimum(random, (np.diff(column[orders], axis=1) ** 2).sum(axis=1))
+    return _share_below(seen, random, 1.0)
+
+
+def _orders(num_parts: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    return rng.permuted(np.tile(np.arange(num_parts), (ORDERS, 1)), axis=1)
+
+
+def _share_below(seen: float, random: FloatArray, scale: float) -> float:
+    return float((1 + (random <= seen + 1e-12 * scale).sum()) / (ORDERS + 1))
+
+
+class PartMeans:
+    """Means of the columns of each part; of names, the share of the commonest of the first part."""
+
+    def __init__(self) -> None:
+        self._commonest: dict[Any, Any] = {}
+        self._means: list[list[float]] = []
+
+    def add(self, X: Any) -> None:
+        """Take the rows of another part."""
+        frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+        means = []
+        for name in frame.columns:
+            cells = frame[name]
+            if cells.dtype.kind in "biuf":
+                means.append(float(np.nan_to_num(cells.to_numpy(np.float64)).mean()))
+                continue
+            if name not in self._commonest:
+                counts = cells.value_counts()
+                self._commonest[name] = counts.index[0] if len(counts) else None
+            means.append(float((cells == self._commonest[name]).mean()))
+        self._means.append(means)
+
+    def columns(self) -> FloatArray:
+        """One row a part."""
+        return np.array(self._means)

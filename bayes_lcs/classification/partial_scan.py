@@ -25,9 +25,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayes_lcs.classification.agreement import BOUNDS, RULES, Agreement
 from bayes_lcs.classification.benefits import benefits_of, column_names, expected_benefits
+from bayes_lcs.classification.scan import Scan
 from bayes_lcs.classification.scan_learners import base_learner, probabilities
 from bayes_lcs.classification.scan_parts import ArrayParts, FilePartSource
 from bayes_lcs.classification.scan_rows import RowKinds, known_rows, labelled_rows, take_rows
+from bayes_lcs.classification.scan_storage import load_ensemble, save_ensemble
 from bayes_lcs.classification.scanning import Ensemble, ScanPlan, scan
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.file_parts import FileParts
@@ -64,7 +66,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         confidence that they state.
     rule : {"tolerance", "every"}, default="tolerance"
         Whether a share of the validation rows need not be settled, or every one must.
-    tolerance : float, default=0.05
+    tolerance : float, default=0.1
         That share.
     validation : {"batch", "sequential"}, default="batch"
         Whether all validation rows are looked at after every part, or one after another, each until
@@ -150,7 +152,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         early_stop: bool = True,
         bound: str = "betting",
         rule: str = "tolerance",
-        tolerance: float = 0.05,
+        tolerance: float = 0.1,
         validation: str = "batch",
         validation_size: int = 1000,
         shuffle: str | bool = "auto",
@@ -191,7 +193,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """
         self._validate_params()
         base = base_learner(self.base, 0)
-        X, y, self._kinds = labelled_rows(self, X, y, get_tags(base).input_tags.allow_nan)
+        X, y, kinds = labelled_rows(self, X, y, get_tags(base).input_tags.allow_nan)
         state = check_random_state(self.random_state)
         num_parts = self.n_partitions if self.part_size is None else -(-len(y) // self.part_size)
         num_parts = min(num_parts, len(y))
@@ -202,10 +204,11 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         parts = ArrayParts(X, y, num_parts, state.permutation(num_parts) if moved else None)
         parts.is_shuffled = moved or self.shuffle == "rows"
         chosen = np.sort(state.permutation(len(y))[: self.validation_size])
-        self.classes_ = np.unique(y)
-        benefits_of(self.benefit, take_rows(X, chosen[:1]), self.classes_.tolist())
-        plan = self._plan(base, state)
-        self._keep(scan(plan, parts, self.classes_.tolist(), take_rows(X, chosen)))
+        classes = np.unique(y)
+        benefits_of(self.benefit, take_rows(X, chosen[:1]), classes.tolist())
+        found = scan(self._plan(base, state), parts, classes.tolist(), take_rows(X, chosen))
+        self.classes_, self._kinds = classes, kinds
+        self._keep(found)
         return self
 
     def fit_file(
@@ -291,7 +294,8 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The decision with the largest expected benefit for each row."""
-        return self.classes_[self._decisions(self._known(X))]
+        decisions = self._decisions(self._known(X))
+        return self.classes_[decisions]
 
     def expected_benefit(self, X: Any) -> FloatArray:
         """What each decision is expected to bring, ``(n_samples, n_classes)``."""
@@ -312,6 +316,33 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         benefits = np.broadcast_to(benefits, (len(true), *benefits.shape[1:]))
         codes = np.array([places[label] for label in true], np.int64)
         return float(benefits[np.arange(len(true)), codes, self._decisions(X)].sum())
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted classifier, atomically, with a checksum; no pickle.
+
+        Parameters
+        ----------
+        path
+            The file, for instance ``ensemble.skops``.
+        """
+        check_is_fitted(self, "estimators_")
+        save_ensemble(self, path)
+
+    @classmethod
+    def load(
+        cls, path: str | PathLike[str], *, trusted: Iterable[str] = ()
+    ) -> PartialScanClassifier:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+        trusted
+            Types of foreign base learners that are not known to be harmless; the error that refuses
+            them lists them.
+        """
+        return load_ensemble(cls, path, trusted)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -343,7 +374,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return X.drop(columns=list(self.benefit_only))
 
     def _known(self, X: Any) -> Any:
-        check_is_fitted(self)
+        check_is_fitted(self, "estimators_")
         allow_nan = get_tags(base_learner(self.base, 0)).input_tags.allow_nan
         return known_rows(self, X, self._kinds, allow_nan)
 
@@ -362,7 +393,10 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         )
 
     def _keep(self, found: Ensemble) -> None:
-        self.estimators_, self.parts_, self.scan_ = found.models, found.parts, found.scan
-        self.n_partitions_ = found.scan.num_parts
-        self.scanned_fraction_ = found.scan.fraction
-        self.stop_reason_, self.guarantee_ = found.scan.stop_reason, found.scan.guarantee
+        self.estimators_, self.parts_ = found.models, found.parts
+        self._tell(found.scan)
+
+    def _tell(self, story: Scan) -> None:
+        self.scan_, self.n_partitions_ = story, story.num_parts
+        self.scanned_fraction_ = story.fraction
+        self.stop_reason_, self.guarantee_ = story.stop_reason, story.guarantee

@@ -126,7 +126,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
         if reset:
             self.edges_ = [self._edges(frame.iloc[:, f]) for f in range(frame.shape[1])]
-        columns = {}
+        columns: dict[str, Any] = {}
         for f, edges in enumerate(self.edges_):
             cells = frame.iloc[:, f]
             if edges is None:

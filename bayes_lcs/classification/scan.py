@@ -55,13 +55,11 @@ class Scan:
     def explain(self) -> str:
         """The whole story in a few lines."""
         size = "" if self.bytes_read is None else f", {self.bytes_read:,} bytes"
-        return "\n".join(
-            (
-                f"Read {self.parts_read} of {self.num_parts} parts: {self.rows_read:,} rows{size} "
-                f"({self.fraction:.1%}).",
-                f"Why it stopped: {self.stop_reason}.",
-                f"What holds: {self.guarantee}.",
-            )
+        return (
+            f"Read {self.parts_read} of {self.num_parts} parts: {self.rows_read:,} rows{size} "
+            f"({self.fraction:.1%}).\n"
+            f"Why it stopped: {self.stop_reason}.\n"
+            f"What holds: {self.guarantee}."
         )
 
 
@@ -70,11 +68,11 @@ def guarantee_of(
 ) -> tuple[str, bool]:
     """What a rule that stopped a scan promises, and whether it does at all."""
     if rule.bound != "betting":
-        return (
+        weak = (
             f"nothing for sure: Hoeffding's bound gives {rule.confidence:.1%} for one look at one "
-            "row, but was looked at after every part and for every row",
-            False,
+            "row, but was looked at after every part and for every row"
         )
+        return weak, False
     share = "every one" if rule.rule == "every" else f"at least {1.0 - rule.tolerance:.1%}"
     what = (
         "the ensemble decides as that of all"
@@ -86,8 +84,8 @@ def guarantee_of(
         if is_shuffled
         else f"if the order of the rows in {where} has nothing to do with what they say"
     )
-    return (
+    promise = (
         f"with probability {rule.confidence:.1%} {what} {rule.num_parts} parts would, for {share} "
-        f"of {num_rows:,} validation rows; {order}",
-        True,
+        f"of {num_rows:,} validation rows; {order}"
     )
+    return promise, True

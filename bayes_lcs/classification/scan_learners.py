@@ -22,6 +22,8 @@ FloatArray = NDArray[np.float64]
 
 LEARNERS = ("tree", "naive_bayes", "rules")
 
+TAKES_NAMES = (Pipeline, SharedNaiveBayesClassifier, RuleClassifier)
+
 MOST_CATEGORIES = 100
 """Names of a column that become columns of their own; rarer ones share one."""
 
@@ -73,7 +75,7 @@ def fit_part(base: Any, X: Any, y: NDArray[Any], seed: int) -> Any:
     learner = clone(base)
     if "random_state" in learner.get_params(deep=False) and learner.random_state is None:
         learner.set_params(random_state=seed)
-    if _has_names(X) and not isinstance(learner, Pipeline | SharedNaiveBayesClassifier):
+    if _has_names(X) and not isinstance(learner, TAKES_NAMES):
         learner = make_pipeline(_one_hot(), learner)
     return learner.fit(X, y)
 

@@ -27,7 +27,9 @@ class RowPart(NamedTuple):
 class PartSource(Protocol):
     """Rows that come part by part, and what has been read of them."""
 
-    is_shuffled: bool
+    @property
+    def is_shuffled(self) -> bool:
+        """Whether the order of the parts is random by construction."""
 
     @property
     def num_parts(self) -> int:

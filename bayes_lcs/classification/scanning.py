@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from bayes_lcs.classification.agreement import Agreement
 from bayes_lcs.classification.benefits import column_names
-from bayes_lcs.classification.drift import neighbour_p_value
+from bayes_lcs.classification.drift import PartMeans, neighbour_p_value, smoothest_p_value
 from bayes_lcs.classification.scan import Scan, guarantee_of
 from bayes_lcs.classification.scan_learners import fit_part
 from bayes_lcs.classification.scan_parts import PartSource, RowPart
@@ -112,8 +112,7 @@ def _trained(plan: ScanPlan, source: PartSource) -> Iterator[tuple[RowPart, Any]
             models = [_train(plan.base, plan.features(batch[0].X), batch[0], plan.seed)]
         else:
             models = Parallel(together)(
-                delayed(_train)(plan.base, plan.features(part.X), part, plan.seed)
-                for part in batch
+                delayed(_train)(plan.base, plan.features(part.X), part, plan.seed) for part in batch
             )
         yield from zip(batch, models, strict=True)
 
@@ -142,7 +141,8 @@ class _Run:
         self.settled = 0.0
         self._parts: list[RowPart] = []  # without their rows
         self._label_counts: list[dict[Any, int]] = []
-        self._given = validation
+        self._means = PartMeans()
+        self._given, self._rule = validation, plan.rule
         self._rows: BatchRows | SequentialRows | None = None
         self._trace: list[tuple[Any, ...]] = []
         self._drift, self._began = 1.0, time.perf_counter()
@@ -154,6 +154,8 @@ class _Run:
             self._rows = self._validation(part)
         self._meet(part)
         self._check_benefits(part)
+        if self._asks_for_drift:
+            self._means.add(part.X)
         self.models.append(model)
         self._parts.append(part._replace(X=None, y=part.y[:0]))
         done, benefit = False, np.nan
@@ -194,7 +196,7 @@ class _Run:
                 f"{plan.rule.bound!r})"
             )
             guarantee, promised = guarantee_of(
-                plan.rule, plan.validation, num_rows, source.is_shuffled, source.where
+                self._rule, plan.validation, num_rows, source.is_shuffled, source.where
             )
         else:
             self.reason = "all parts were read"
@@ -230,16 +232,9 @@ class _Run:
             size = min(plan.validation_size, len(first.y))
             rows = take_rows(first.X, np.sort(rng.choice(len(first.y), size, replace=False)))
             known = 1
-        rule = Agreement(
-            self._source.num_parts,
-            plan.rule.confidence,
-            plan.rule.bound,
-            plan.rule.rule,
-            plan.rule.tolerance,
-            known,
-        )
+        self._rule = replace(plan.rule, num_parts=self._source.num_parts, num_known=known)
         kind = BatchRows if plan.validation == "batch" else SequentialRows
-        return kind(rows, plan.features, plan.benefit, rule)
+        return kind(rows, plan.features, plan.benefit, self._rule)
 
     def _meet(self, part: RowPart) -> None:
         """Labels of a part: counted, and added to those known, or refused."""
@@ -270,8 +265,12 @@ class _Run:
                     "out",
                 )
 
+    @property
+    def _asks_for_drift(self) -> bool:
+        return self._plan.early_stop and not self._source.is_shuffled
+
     def _is_drifting(self) -> bool:
-        if self._source.is_shuffled or not self._plan.early_stop:
+        if not self._asks_for_drift:
             return False
         rng = np.random.default_rng(self._plan.seed)
         shares = np.array(
@@ -279,7 +278,7 @@ class _Run:
             np.float64,
         )
         shares /= shares.sum(axis=1, keepdims=True)
-        tests = [neighbour_p_value(shares, rng)]
+        tests = [smoothest_p_value(np.hstack([shares, self._means.columns()]), rng)]
         if self._rows is not None:
             tests.append(neighbour_p_value(self._rows.predictions(self.classes), rng))
         self._drift = min(1.0, len(tests) * min(tests))

@@ -1,9 +1,10 @@
 """Validation rows, and which of them the models so far have settled.
 
-``"batch"`` keeps all rows and looks at each again after every part. ``"sequential"`` is the paper's:
-rows are taken one after another, a row that is settled is never looked at again, and the next part
-is read only when a row is met that is not. With a tolerance, some rows that are not settled are
-left behind. Rows are held a chunk at a time, which changes nothing but the speed.
+``"batch"`` keeps all rows and looks at each again after every part. ``"sequential"`` is the
+paper's: rows are taken one after another, a row that is settled is never looked at again, and the
+next part is read only when a row is met that is not. Rows are held a chunk at a time, which changes
+nothing but the speed if every row has to be settled; with a tolerance, a chunk is left when few
+enough of its rows are not.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CHUNK = 256
 
 
 class Look(NamedTuple):
-    """What was seen after a part: settled share of the rows, expected benefit a row, and if over."""
+    """After a part: share of rows settled, expected benefit a row, and whether that is enough."""
 
     settled: float
     benefit: float
@@ -89,15 +90,16 @@ class SequentialRows:
     def __init__(self, X: Any, features: Any, benefit: Any, rule: Agreement) -> None:
         self._X, self._features, self._benefit, self._rule = X, features, benefit, rule
         self.num_rows = len(X)
-        share = rule.allowed / 2.0 if rule.bound == "betting" else rule.allowed
-        self._left_behind, self._most_left = 0, int(share * self.num_rows)
-        self._start, self._place = 0, 0
+        # Half of the tolerance is for rows that bets settle wrongly.
+        self._allowed = rule.allowed / 2.0 if rule.bound == "betting" else rule.allowed
+        self._start, self._left_behind = 0, 0
         self._rows: _Rows | None = None
         self._last: _Rows | None = None
+        self._settled = np.zeros(0, bool)
 
     def look(self, models: list[Any], classes: list[Any]) -> Look:
-        """Go on until a row is not settled by the models so far, or none is left."""
-        benefit = 0.0
+        """Go on until rows are not settled by the models so far, or none is left."""
+        benefit = np.nan
         while self._start < self.num_rows:
             rows = self._chunk(models)
             benefits = rows.benefits(classes)
@@ -105,17 +107,23 @@ class SequentialRows:
             means = expected.mean(axis=0)
             benefit = float(means.max(axis=1).mean())
             evidence = self._rule.log_evidence(expected, benefits, means.argmax(axis=1))
-            settled = evidence >= self._rule.threshold(self.num_rows, len(classes))
-            if self._rule.bound != "betting":
-                settled = np.isinf(evidence)
-            while self._place < len(settled):
-                if not settled[self._place]:
-                    if self._left_behind == self._most_left:
-                        return Look((self._start + self._place) / self.num_rows, benefit, False)
-                    self._left_behind += 1
-                self._place += 1
-            self._start, self._place, self._rows = self._start + len(settled), 0, None
+            self._note(evidence >= self._rule.threshold(self.num_rows, len(classes)))
+            open_ = int((~self._settled).sum())
+            if open_ > self._allowed * len(self._settled):
+                done = self._start - self._left_behind + len(self._settled) - open_
+                return Look(done / self.num_rows, benefit, False)
+            self._left_behind += open_
+            self._start, self._rows = self._start + len(self._settled), None
         return Look(1.0 - self._left_behind / self.num_rows, benefit, True)
+
+    def _note(self, settled: NDArray[np.bool_]) -> None:
+        """A row that is settled is not looked at again; without tolerance, one by one."""
+        if self._allowed == 0.0:
+            first = int(self._settled.sum())
+            stop = first + int(np.append(~settled[first:], True).argmax())
+            self._settled[first:stop] = True
+        else:
+            self._settled |= settled
 
     def predictions(self, classes: list[Any]) -> FloatArray:
         """What each model says of the rows in memory, ``(k, n, L)``."""
@@ -126,6 +134,7 @@ class SequentialRows:
         if self._rows is None:
             rows = slice(self._start, self._start + CHUNK)
             self._rows = _Rows(take_rows(self._X, rows), self._features, self._benefit)
+            self._settled = np.zeros(len(self._rows.X), bool)
         for model in models[len(self._rows._said) :]:
             self._rows.add(model)
         self._last = self._rows

@@ -180,6 +180,8 @@ class CsvPieces:
         form = self._form
         if not text:
             return pa.schema([(name, pa.string()) for name in form.wanted]).empty_table()
+        if text.startswith(codecs.BOM_UTF8):  # pyarrow would take a first cell's own for a mark
+            text = codecs.BOM_UTF8 + text
         table = csv.read_csv(
             pa.BufferReader(text),
             read_options=csv.ReadOptions(

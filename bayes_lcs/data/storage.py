@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,13 @@ from bayes_lcs.data.errors import DataError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["load_datatree", "save_datatree", "write_atomically"]
+__all__ = [
+    "check_whole",
+    "load_datatree",
+    "save_datatree",
+    "write_atomically",
+    "write_with_checksum",
+]
 
 
 def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
@@ -48,28 +55,26 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def save_datatree(tree: xr.DataTree, path: str | Path) -> Path:
-    """Write a tree as netCDF, atomically, with its sha256 in a file beside it."""
+def write_with_checksum(path: str | PathLike[str], write: Callable[[Path], None]) -> Path:
+    """`write_atomically`, with the sha256 of the file in another beside it."""
     target = Path(path)
 
-    def write(temporary: Path) -> None:
-        tree.to_netcdf(temporary, engine="h5netcdf")
+    def write_file(temporary: Path) -> None:
+        write(temporary)
         # No checksum of the old file may stand beside the new one, not even for a moment.
         _checksum_path(target).unlink(missing_ok=True)
 
     def write_checksum(temporary: Path) -> None:
         temporary.write_text(f"{digest}  {target.name}\n", encoding="utf-8")
 
-    write_atomically(target, write)
+    write_atomically(target, write_file)
     digest = _sha256(target)
     write_atomically(_checksum_path(target), write_checksum)
     return target
 
 
-def load_datatree(path: str | Path) -> xr.DataTree:
-    """Read a tree that :func:`save_datatree` wrote; damage is noticed and refused."""
-    import xarray as xr
-
+def check_whole(path: str | PathLike[str]) -> Path:
+    """The path of a file that is there and, if it has one, matches its checksum."""
     source = Path(path)
     if not source.is_file():
         raise FileNotFoundError(f"{source}: there is no such file")
@@ -81,6 +86,23 @@ def load_datatree(path: str | Path) -> xr.DataTree:
                 f"{source}: the file does not match its checksum in {checksum.name}; it was "
                 "changed or damaged after it was written. Make it again"
             )
+    return source
+
+
+def save_datatree(tree: xr.DataTree, path: str | Path) -> Path:
+    """Write a tree as netCDF, atomically, with its sha256 in a file beside it."""
+    return write_with_checksum(path, lambda temporary: _to_netcdf(tree, temporary))
+
+
+def _to_netcdf(tree: xr.DataTree, path: Path) -> None:
+    tree.to_netcdf(path, engine="h5netcdf")
+
+
+def load_datatree(path: str | Path) -> xr.DataTree:
+    """Read a tree that :func:`save_datatree` wrote; damage is noticed and refused."""
+    import xarray as xr
+
+    source = check_whole(path)
     try:
         with xr.open_datatree(source, engine="h5netcdf") as tree:
             return tree.load()

@@ -11,22 +11,23 @@ from bayes_lcs.report.posterior import Posterior
 from bayes_lcs.report.serialise import model_from_json, table_from_tree
 
 if TYPE_CHECKING:
+    from bayes_lcs.classification.partial_scan import PartialScanClassifier
     from bayes_lcs.clustering.mixture import MixtureClusterer
 
 __all__ = ["load"]
 
 
-def load(path: str | PathLike[str]) -> Posterior | MixtureClusterer:
-    """Read what a ``save`` wrote: a posterior, or a fitted mixture. No pickle is read.
+def load(path: str | PathLike[str]) -> Posterior | MixtureClusterer | PartialScanClassifier:
+    """Read what a ``save`` wrote: a posterior, a mixture, or an ensemble. No pickle is read.
 
     Parameters
     ----------
     path
-        A netCDF file with its checksum beside it.
+        A file with its checksum beside it.
 
     Returns
     -------
-    Posterior or MixtureClusterer
+    Posterior, MixtureClusterer or PartialScanClassifier
         Whichever the file holds.
 
     Examples
@@ -39,6 +40,10 @@ def load(path: str | PathLike[str]) -> Posterior | MixtureClusterer:
     ...     bl.load(f"{folder}/mixture.nc").n_components_
     2
     """
+    if _is_zip(Path(path)):
+        from bayes_lcs.classification.partial_scan import PartialScanClassifier
+
+        return PartialScanClassifier.load(path)
     tree = load_datatree(Path(path))
     if "mixture" in tree.attrs:
         from bayes_lcs.clustering.mixture import MixtureClusterer
@@ -48,3 +53,11 @@ def load(path: str | PathLike[str]) -> Posterior | MixtureClusterer:
     if {"model", "table"} - set(tree.attrs):
         raise ValueError(f"{path}: this netCDF file holds no posterior or mixture of bayes_lcs")
     return Posterior(model_from_json(tree.attrs["model"]), table_from_tree(tree), tree)
+
+
+def _is_zip(path: Path) -> bool:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False

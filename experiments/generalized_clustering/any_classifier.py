@@ -61,7 +61,6 @@ def run(setting: Setting) -> Outcome:
                     classifier, assignment, data, setting, MOST_ITERATIONS
                 )
             found.append(row)
-            print(f"  {name}, {title}", flush=True)
     frame = pd.DataFrame(found)
     means = frame.groupby("learner", sort=False)[["supervised", *ASSIGNMENTS]].mean()
     rows: list[tuple[Any, ...]] = [

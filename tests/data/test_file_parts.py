@@ -147,6 +147,14 @@ def test_counted_bytes_of_the_footer(stored: dict[str, Path]) -> None:
     assert FileParts(stored["csv"], label=LABEL).bytes_read == 0
 
 
+def test_columns_that_are_not_wanted_are_not_read(stored: dict[str, Path]) -> None:
+    for kind in ("parquet", "groups.parquet"):
+        source = FileParts(stored[kind], label=LABEL, features=["$x$"], num_parts=NUM_PARTS)
+        looked = source.bytes_read
+        assert sum(len(part.frame) for part in source) == ROWS
+        assert source.bytes_read - looked < source.file_bytes / 3
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_stopping_closes_the_file(stored: dict[str, Path], kind: str) -> None:
     folder = Path("/proc/self/fd")
@@ -246,12 +254,13 @@ def test_rows_per_part_of_a_small_file(write: Write, rows_per_part: int, sizes: 
 
 
 def test_a_small_file_is_read_at_once_and_cut_by_rows(write: Write) -> None:
-    path = write(HEAD + "31,Ulm,no\n" * 11)
+    path = write(HEAD + "".join(f"31,{'Ulm' * (row // 100)},no\n" for row in range(1001)))
     source = FileParts(path, label="buys", num_parts=4)
+    assert source.file_bytes > 20_000
     parts = iter(source)
-    assert len(next(parts).labels) == 3
+    assert len(next(parts).labels) == 251
     assert source.bytes_read == source.file_bytes
-    assert [len(part.labels) for part in parts] == [3, 3, 2]
+    assert [len(part.labels) for part in parts] == [250, 250, 250]
 
 
 def test_no_part_is_empty_though_most_bytes_are_in_one_row(write: Write) -> None:
@@ -310,6 +319,16 @@ def test_quotes_within_cells_that_have_none_around_them(
     assert [row[:2] for row in rows_of(parts)] == [[row, known[row % 6]] for row in range(60)]
 
 
+def test_a_mark_at_the_beginning_of_a_later_piece(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_parts, "_SMALL", 0)
+    monkeypatch.setattr(csv_parts, "_LEAST_BLOCK", 2)
+    path = write("\ufefftown,buys\n" + "\ufeffUlm,no\n" * 30)
+    parts = list(FileParts(path, label="buys", num_parts=15))
+    assert rows_of(parts) == [["\ufeffUlm", "no"]] * 30
+
+
 def test_where_a_text_can_be_cut() -> None:
     assert last_record_end(b"a,b\n1,2\n3", ",") == (8, False)
     assert last_record_end(b"a,b", ",") == (0, False)
@@ -338,6 +357,14 @@ def test_header_options(write: Write) -> None:
     assert rows_of([part]) == [[31.0, "Ulm", "no"], [45.0, "Bonn", "yes"]]
     (part,) = FileParts(path, label="buys", num_parts=1, header=["age", "town", "buys"])
     assert part.frame.columns.tolist() == ["age", "town"]
+    path = write("31\ta,b,c,d\tno\n", "people.tsv")
+    (part,) = FileParts(path, label="column_3", num_parts=1, header=False)
+    assert rows_of([part]) == [[31.0, "a,b,c,d", "no"]]
+
+
+def test_a_last_letter_cut_in_two(write: Write) -> None:
+    path = write(GOOD.encode("utf-16") + b"1")
+    assert "is not utf-16 text" in failure(path, encoding="utf-16").message
 
 
 def test_chosen_columns(write: Write) -> None:
@@ -404,7 +431,7 @@ DAY = dt.date(2024, 2, 29)
 def test_kinds_of_parquet_columns(tmp_path: Path, column: pa.Array, known: list[object]) -> None:
     path = tmp_path / "people.parquet"
     pq.write_table(pa.table({"x": column, "buys": ["n", "y", "n"]}), path)
-    tokens = ["", "-1", "0.1"]
+    tokens = ["", "-1", "0.1", "0"]
     (part,) = FileParts(path, label="buys", num_parts=1, missing_values=tokens)
     if any(isinstance(cell, str) for cell in known):
         assert part.frame["x"].dtype == object
@@ -541,6 +568,16 @@ def test_a_fault_is_found_when_its_part_is_read_and_not_before(
     error = caught.value
     assert (error.file, error.line, error.column) == ("people.csv", 10_001, column)
     assert message in error.message
+
+
+@pytest.mark.parametrize("first", ["short row", "no UTF-8"])
+def test_a_fault_that_was_read_is_named_and_not_one_that_was_not(write: Write, first: str) -> None:
+    (second,) = {"short row", "no UTF-8"} - {first}
+    row = b"31,Ulm,no\n"
+    content = [HEAD.encode(), FAULTS[first][0], row * 20_000, FAULTS[second][0], row]
+    error = failure(write(b"".join(content)), num_parts=20)
+    assert (error.line, error.column) == (2, FAULTS[first][1])
+    assert FAULTS[first][2] in error.message
 
 
 def test_damaged_gzip(write: Write) -> None:
