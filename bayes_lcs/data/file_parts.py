@@ -71,7 +71,8 @@ class FileParts:
     The parts of a CSV file hold about equally many bytes, since nobody knows its number of rows.
     Up to an eighth of a part, and at least as many rows as there are parts to come, are read in
     advance, and a file of less than 64 KiB is read at once and cut into equally many rows. Of a
-    Parquet file whole pages are read, so stopping saves nothing within one page.
+    Parquet file whole pages are read, and 16 KiB of each column at least: stopping saves nothing
+    within one page.
 
     Whether a CSV column holds numbers or names is told from the first part: numbers if all its
     cells are, missing ones aside. A Parquet column tells it by its type.

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from bayes_lcs.data.datasets import dataset_path
 
 ADULT = (
-    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
-    "capital-gain capital-loss hours-per-week native-country income"
-).split()
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status"),
+    *("occupation", "relationship", "race", "sex", "capital-gain", "capital-loss"),
+    *("hours-per-week", "native-country", "income"),
+)
 
 CENSUS_CODES = (2, 3, 36, 38, 40)
 """Columns of numbers that are names: industry, occupation, own business, veteran, year."""
@@ -32,7 +33,11 @@ class Labelled(NamedTuple):
 
 def adult() -> Labelled:
     """Whether somebody earns more than 50,000 dollars."""
-    options: dict[str, Any] = {"names": ADULT, "skipinitialspace": True, "keep_default_na": False}
+    options: dict[str, Any] = {
+        "names": list(ADULT),
+        "skipinitialspace": True,
+        "keep_default_na": False,
+    }
     train = pd.read_csv(dataset_path("adult", "adult.data"), **options)
     test = pd.read_csv(dataset_path("adult", "adult.test"), skiprows=1, **options)
     frame = pd.concat([train, test], ignore_index=True)

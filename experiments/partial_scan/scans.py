@@ -54,19 +54,35 @@ def fitted(setting: Setting, data: Problem, learner: str, parts: int, **options:
     return Fitted(model, seconds, any(issubclass(w.category, DriftWarning) for w in said))
 
 
-def whole(setting: Setting, data: Problem, learner: str, parts: int) -> Fitted:
-    """One scan; with one part, a single model."""
-    return fitted(setting, data, learner, parts, early_stop=False)
+class WholeScan(NamedTuple):
+    """What the models of all parts say of the test rows, ``(K, n, L)``, and training seconds."""
+
+    said: FloatArray
+    seconds: float
 
 
-def said_of_test(data: Problem, one: Fitted) -> FloatArray:
-    """What the models of all parts say of the test rows, ``(K, n, L)``.
+def whole_scan(setting: Setting, data: Problem, learner: str, parts: int) -> WholeScan:
+    """One scan; with one part, a single model.
 
-    The model of a part depends on that part alone, so that an ensemble of fewer parts is a mean of
-    some of these.
+    The model of a part depends on that part alone, so that what an ensemble of fewer parts says is
+    a mean of some of ``said``.
     """
-    rows = data.test_features
-    return np.stack([probabilities(model, rows, data.classes) for model in one.model.estimators_])
+    one = fitted(setting, data, learner, parts, early_stop=False)
+    rows, classes = data.test_features, data.classes
+    said = [probabilities(model, rows, classes) for model in one.model.estimators_]
+    return WholeScan(np.stack(said), one.seconds)
+
+
+@cache
+def known_scan(setting: Setting, name: str, learner: str, parts: int) -> WholeScan:
+    """The same of a data set; benefits change what is decided, not what is learned."""
+    return whole_scan(setting, rows_for(setting, name, False, learner), learner, parts)
+
+
+def rows_for(setting: Setting, name: str, benefits: bool, learner: str) -> Problem:
+    """The rows that a learner can do with in time."""
+    data = problem(setting, name, benefits)
+    return data.first(RULES_ROWS) if learner == "rules" else data
 
 
 @cache
@@ -76,23 +92,19 @@ def records(setting: Setting, name: str, benefits: bool, learner: str) -> pd.Dat
     Values are per cent right, or dollars. The rule of the paper is run with the usual number of
     parts only.
     """
-    data = problem(setting, name, benefits)
-    if learner == "rules":
-        data = data.first(RULES_ROWS)
-    single = whole(setting, data, learner, 1)
-    single_value = data.value(said_of_test(data, single)[0])
+    data = rows_for(setting, name, benefits, learner)
+    single = known_scan(setting, name, learner, 1)
     rows = []
     for parts in setting.parts(learner):
-        one = whole(setting, data, learner, parts)
-        said = said_of_test(data, one)
+        one = known_scan(setting, name, learner, parts)
         less = fitted(setting, data, learner, parts)
         row = {
             "data": name,
             "learner": learner,
             "parts": parts,
-            "single": single_value,
-            "one": data.value(said.mean(axis=0)),
-            "less": data.value(said[less.model.parts_].mean(axis=0)),
+            "single": data.value(single.said[0]),
+            "one": data.value(one.said.mean(axis=0)),
+            "less": data.value(one.said[less.model.parts_].mean(axis=0)),
             "share": 100.0 * less.model.scanned_fraction_,
             "single_seconds": single.seconds,
             "one_seconds": one.seconds,
@@ -102,7 +114,7 @@ def records(setting: Setting, name: str, benefits: bool, learner: str) -> pd.Dat
         }
         if parts == setting.usual_parts or learner == "rules":
             papers = fitted(setting, data, learner, parts, **PAPERS).model
-            row["paper"] = data.value(said[papers.parts_].mean(axis=0))
+            row["paper"] = data.value(one.said[papers.parts_].mean(axis=0))
             row["paper_share"] = 100.0 * papers.scanned_fraction_
         rows.append(row)
     return pd.DataFrame(rows)

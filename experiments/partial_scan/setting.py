@@ -39,13 +39,13 @@ class Setting:
     def parts(self, learner: str) -> tuple[int, ...]:
         """Numbers of parts over which a learner's results are averaged."""
         if self.smoke:
-            return (4,) if learner == "rules" else (4, 8)
+            return (4,)
         return RULES_PARTS if learner == "rules" else (8, 16, 32, 64, 128, 256)
 
     @property
     def usual_parts(self) -> int:
         """Where one number of parts has to do."""
-        return 8 if self.smoke else 64
+        return 4 if self.smoke else 64
 
     @property
     def validation_size(self) -> int:

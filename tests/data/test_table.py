@@ -115,7 +115,10 @@ def test_copies_and_pickles_are_equal() -> None:
 
 def test_hash_is_the_same_in_another_process() -> None:
     assert small().content_hash() == HASH
-    code = "from tests.data.test_table import small; print(small().content_hash())"
+    code = (
+        "import sys; sys.path.insert(0, 'tests/data'); from test_table import small; "
+        "print(small().content_hash())"
+    )
     run = [sys.executable, "-c", code]
     out = subprocess.run(run, check=True, capture_output=True, text=True, cwd=_root())
     assert out.stdout.strip() == HASH
