@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from bayes_lcs.report.sampling_plots import plot_sampling_curve as plot_sampling_curve
     from bayes_lcs.report.sampling_plots import plot_stopping_line as plot_stopping_line
     from bayes_lcs.report.saved import load as load
+    from bayes_lcs.report.scan_plots import plot_scan as plot_scan
     from bayes_lcs.scaling.convergence import convergence_curves as convergence_curves
     from bayes_lcs.scaling.coreset_stream import CoresetStream as CoresetStream
     from bayes_lcs.scaling.coresets import Coreset as Coreset
@@ -155,6 +156,7 @@ _HOMES = {
     "plot_mixture_profiles": "bayes_lcs.report.mixture_plots",
     "plot_num_clusters": "bayes_lcs.report.plots",
     "plot_sampling_curve": "bayes_lcs.report.sampling_plots",
+    "plot_scan": "bayes_lcs.report.scan_plots",
     "plot_stopping_line": "bayes_lcs.report.sampling_plots",
     "read_grouped": "bayes_lcs.data.reader",
     "row_losses": "bayes_lcs.evaluation.losses",
@@ -228,6 +230,7 @@ __all__ = [
     "plot_mixture_profiles",
     "plot_num_clusters",
     "plot_sampling_curve",
+    "plot_scan",
     "plot_stopping_line",
     "read_grouped",
     "row_losses",

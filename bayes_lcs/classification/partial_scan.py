@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -316,6 +317,10 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         benefits = np.broadcast_to(benefits, (len(true), *benefits.shape[1:]))
         codes = np.array([places[label] for label in true], np.int64)
         return float(benefits[np.arange(len(true)), codes, self._decisions(X)].sum())
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows whose label is decided for; weighted, if weights are given."""
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted classifier, atomically, with a checksum; no pickle.

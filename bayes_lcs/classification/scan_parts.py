@@ -81,9 +81,9 @@ class ArrayParts:
 
     def __iter__(self) -> Iterator[RowPart]:
         for number in map(int, self._order):
-            rows = slice(self._bounds[number], self._bounds[number + 1])
+            rows = slice(int(self._bounds[number]), int(self._bounds[number + 1]))
             self.rows_read += rows.stop - rows.start
-            yield RowPart(number, int(rows.start), take_rows(self._X, rows), self._y[rows])
+            yield RowPart(number, rows.start, take_rows(self._X, rows), self._y[rows])
 
     def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
         """The error that names a row, counted from 0."""

@@ -138,21 +138,24 @@ def test_hoeffding_by_hand():
     assert PartialScanClassifier(Told(), 20, **options).fit(X, y).scan_.parts_read == 6
 
 
+def by_hand(num_parts, needed, first=0):
+    """Parts until unanimous votes bring more than is needed, the first of them not bet on."""
+    wealth, stakes = np.ones(5), np.array([0.2, 0.4, 0.6, 0.8, 1.0])
+    for t in range(num_parts):
+        odds = (num_parts - t) / (num_parts / 2 - t)
+        if t >= first:
+            wealth *= 1.0 + stakes * (odds - 1.0)
+        if wealth.mean() > needed:
+            return t + 1
+    return None
+
+
 def test_betting_by_hand():
-    """Six votes for sure of ten; the seventh makes nothing more sure than the sum of wealth."""
+    """Four rows that are alike are wrong together unless each brings more than 4 / 0.05."""
     X, y = told([1.0] * 40)
     options = {"confidence": 0.95, "rule": "every", "validation_size": 4, "shuffle": False}
     found = PartialScanClassifier(Told(), 40, **options).fit(X, y)
-    # Four alike rows: e > 4 / 0.05 = 80; stakes f grow by 1 + f (x / m - 1), m = (20 - t)/(40 - t).
-    wealth, needed = np.ones(5), None
-    for t in range(40):
-        odds = (40 - t) / (20 - t)
-        wealth *= 1.0 + np.array([0.2, 0.4, 0.6, 0.8, 1.0]) * (odds - 1.0)
-        # All four can be wrong together unless the smallest alone is above the sum.
-        if wealth.mean() > 80.0:
-            needed = t + 1
-            break
-    assert found.scan_.parts_read == needed
+    assert found.scan_.parts_read == by_hand(40, 4 / 0.05)
 
 
 def test_sequential_rows_by_hand():
@@ -247,6 +250,17 @@ def test_the_rest_of_a_file_is_not_read(tmp_path):
     assert "has nothing to do with" in found.guarantee_
     with pytest.raises(DataError, match=r"people\.csv, line 60002, column 'amount'"):
         PartialScanClassifier("tree", 64, early_stop=False).fit_file(path, label="kind")
+
+
+def test_the_model_of_the_first_part_of_a_file_is_not_bet_on(tmp_path):
+    """Its rows are those that are validated, so that it is not one of many in random order."""
+    X, y = told([1.0] * 40)
+    frame = pd.DataFrame(X, columns=["nothing", "vote"]).assign(y=y)
+    frame.to_parquet(tmp_path / "told.parquet")
+    found = PartialScanClassifier(Told(), 40, confidence=0.99, rule="every", shuffle=False)
+    found.fit_file(tmp_path / "told.parquet", label="y")
+    assert found.scan_.num_validation == 2
+    assert found.scan_.parts_read == by_hand(40, 2 / 0.01, first=1) == by_hand(40, 2 / 0.01) + 1
 
 
 def test_a_parquet_file_is_read_in_random_order(tmp_path):
