@@ -207,7 +207,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         chosen = np.sort(state.permutation(len(y))[: self.validation_size])
         classes = np.unique(y)
         benefits_of(self.benefit, take_rows(X, chosen[:1]), classes.tolist())
-        found = scan(self._plan(base, state), parts, classes.tolist(), take_rows(X, chosen))
+        found = scan(self._plan(base, state), parts, classes.tolist(), take_rows(X, chosen), None)
         self.classes_, self._kinds = classes, kinds
         self._keep(found)
         return self

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
-from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
+from bayes_lcs.classification.name_columns import NameColumns
 from bayes_lcs.classification.rules import RuleClassifier
 from bayes_lcs.classification.shared_naive_bayes import SharedNaiveBayesClassifier
 
@@ -23,9 +22,6 @@ FloatArray = NDArray[np.float64]
 LEARNERS = ("tree", "naive_bayes", "rules")
 
 TAKES_NAMES = (Pipeline, SharedNaiveBayesClassifier, RuleClassifier)
-
-MOST_CATEGORIES = 100
-"""Names of a column that become columns of their own; rarer ones share one."""
 
 
 class OneLabel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -76,7 +72,7 @@ def fit_part(base: Any, X: Any, y: NDArray[Any], seed: int) -> Any:
     if "random_state" in learner.get_params(deep=False) and learner.random_state is None:
         learner.set_params(random_state=seed)
     if _has_names(X) and not isinstance(learner, TAKES_NAMES):
-        learner = make_pipeline(_one_hot(), learner)
+        learner = make_pipeline(NameColumns(), learner)
     return learner.fit(X, y)
 
 
@@ -90,11 +86,3 @@ def probabilities(model: Any, X: Any, classes: list[Any]) -> FloatArray:
 
 def _has_names(X: Any) -> bool:
     return isinstance(X, pd.DataFrame) and any(dtype.kind not in "biuf" for dtype in X.dtypes)
-
-
-def _one_hot() -> Any:
-    encoder = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", sparse_output=False, max_categories=MOST_CATEGORIES
-    )
-    names = make_column_selector(dtype_exclude="number")
-    return make_column_transformer((encoder, names), remainder="passthrough")

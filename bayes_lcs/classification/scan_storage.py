@@ -1,7 +1,7 @@
 """A fitted ensemble as a file, and back: skops, which knows no pickle.
 
-Types that skops does not know are refused, but for those of this package and two of scikit-learn
-that trees are made of; what else a base learner needs has to be named when the file is read.
+Types that skops does not know are refused, but for those of this package and the one that trees of
+scikit-learn are made of; what else a base learner needs has to be named when the file is read.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["load_ensemble", "save_ensemble"]
 
 KIND = "PartialScanClassifier"
-KNOWN = (
-    "sklearn.compose._column_transformer.make_column_selector",
-    "sklearn.tree._tree.Tree",
-)
+KNOWN = ("sklearn.tree._tree.Tree",)
 FITTED = ("classes_", "estimators_", "parts_", "n_features_in_")
 
 

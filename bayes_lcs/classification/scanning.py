@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -145,7 +146,7 @@ class _Run:
         self._given, self._rule = validation, plan.rule
         self._rows: BatchRows | SequentialRows | None = None
         self._trace: list[tuple[Any, ...]] = []
-        self._drift, self._began = 1.0, time.perf_counter()
+        self._drift, self._next_test, self._began = 1.0, 0, time.perf_counter()
         self._stopped_by_rule = False
 
     def take(self, part: RowPart, model: Any) -> bool:
@@ -176,8 +177,11 @@ class _Run:
                 now - self._began,
             )
         )
-        # A rule that takes the parts for a random sample may not stop where they are none.
-        self._stopped_by_rule = done and not self._is_drifting()
+        # A rule that takes the parts for a random sample may not stop where they are none; where
+        # they were none, they hardly are one part later.
+        if done and len(self.models) >= self._next_test:
+            self._stopped_by_rule = not self._is_drifting()
+            self._next_test = math.ceil(1.25 * len(self.models))
         return self._stopped_by_rule
 
     def ensemble(self) -> Ensemble:
@@ -201,11 +205,11 @@ class _Run:
         else:
             self.reason = "all parts were read"
             guarantee, promised = "nothing was left out", True
-        if self._is_drifting():
+        if not self._stopped_by_rule and self._is_drifting():
             warnings.warn(
                 f"the order of the rows in {source.where} matters (p = {self._drift:.2g}): "
-                "neighbouring parts are more alike than others. What was read does not stand for "
-                "the rest; shuffle the rows once, or let parts come in random order",
+                "neighbouring parts are more alike than others, so that those read first did not "
+                "stand for the rest. Shuffle the rows once, or let parts come in random order",
                 DriftWarning,
                 stacklevel=4,
             )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.data.meetings import meeting_requests
-from bayes_lcs.data.storage import save_datatree, write_atomically
+from bayes_lcs.data.storage import save_datatree
 from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.evaluation.evidence import evidence, evidence_of
 from bayes_lcs.evaluation.log_evidence import LogEvidence
@@ -23,6 +23,7 @@ from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype
 from bayes_lcs.report.datatree import exact_datatree
 from bayes_lcs.report.evidence_plots import plot_evidence
+from bayes_lcs.report.pictures import save_picture
 from bayes_lcs.report.plots import plot_coclustering, plot_num_clusters
 
 if TYPE_CHECKING:
@@ -77,28 +78,16 @@ def demonstrate(
 
 def save_demonstration(shown: Demonstration, folder: str | Path, seed: int = 0) -> list[Path]:
     """Write the pictures and the netCDF file; returns their paths."""
-    from matplotlib.figure import Figure
-
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
     posterior = shown.posterior
-    paths = []
-
-    def save_picture(name: str, size: tuple[float, float], plot: Callable[[Axes], Axes]) -> None:
-        figure = Figure(figsize=size, layout="constrained")
-        plot(figure.subplots())
-        paths.append(
-            write_atomically(
-                out / f"{name}.png", lambda part: figure.savefig(part, format="png", dpi=150)
-            )
-        )
-
     matrix, names = posterior.coclustering(), posterior.group_names
-    save_picture(
-        "coclustering", (8.5, 7.2), lambda ax: plot_coclustering(matrix, shown.found, names, ax)
-    )
-    save_picture("num_clusters", (5, 3.2), lambda ax: plot_num_clusters(shown.num_clusters, ax))
-    save_picture("evidence", (7, 3), lambda ax: plot_evidence(shown.results, ax))
+    pictures: dict[str, tuple[tuple[float, float], Callable[[Axes], Axes]]] = {
+        "coclustering": ((8.5, 7.2), lambda ax: plot_coclustering(matrix, shown.found, names, ax)),
+        "num_clusters": ((5, 3.2), lambda ax: plot_num_clusters(shown.num_clusters, ax)),
+        "evidence": ((7, 3), lambda ax: plot_evidence(shown.results, ax)),
+    }
+    paths = [save_picture(out / f"{name}.png", *how) for name, how in pictures.items()]
     tree = exact_datatree(shown.posterior, seed=seed)
     paths.append(save_datatree(tree, out / "posterior.nc"))
     return paths

@@ -109,11 +109,10 @@ def records(setting: Setting, name: str, benefits: bool, learner: str) -> pd.Dat
             "single_seconds": single.seconds,
             "one_seconds": one.seconds,
             "less_seconds": less.seconds,
-            "paper": np.nan,
-            "paper_share": np.nan,
         }
-        if parts == setting.usual_parts or learner == "rules":
+        if parts == setting.usual_parts:
             papers = fitted(setting, data, learner, parts, **PAPERS).model
+            row["usual_one"], row["usual_share"] = row["one"], row["share"]
             row["paper"] = data.value(one.said[papers.parts_].mean(axis=0))
             row["paper_share"] = 100.0 * papers.scanned_fraction_
         rows.append(row)

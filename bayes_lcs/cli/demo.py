@@ -1,4 +1,4 @@
-"""The ``bayes-lcs`` command: parse, call, print."""
+"""``bayes-lcs demo``: the main job on built-in data."""
 
 from __future__ import annotations
 
@@ -12,33 +12,9 @@ if TYPE_CHECKING:
 
     from bayes_lcs.report.demonstration import Demonstration
 
-app = typer.Typer(
-    name="bayes-lcs",
-    help="Learning from categorical data that comes in groups or in bulk.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+__all__ = ["demo"]
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from bayes_lcs._version import __version__
-
-        typer.echo(f"bayes-lcs {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say so.")
-    ] = False,
-) -> None:
-    """Learning from categorical data that comes in groups or in bulk."""
-
-
-@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the pictures and the netCDF file.")] = Path(
         "demo-output"
@@ -113,8 +89,3 @@ def _partition_table(shown: Demonstration) -> Table:
         ]
         table.add_row(*cells)
     return table
-
-
-def main() -> None:
-    """Entry point of the command."""
-    app()

@@ -1,0 +1,120 @@
+"""How all commands behave: one message on bad input, exit codes, JSON for machines.
+
+Exit code 2 is bad input, with one message that says where and what to do; 130 is Ctrl-C, with what
+was kept; 1 is anything else. ``BAYES_LCS_TRACEBACK=1`` shows where an error came from.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
+__all__ = ["announce_files", "plain_table", "polite", "print_json", "writable_folder"]
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+
+def polite(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose errors are messages and whose warnings are lines on standard error."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            with _warnings_as_lines():
+                command(*args, **kwargs)
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except KeyboardInterrupt:
+            _fail("interrupted; what was finished before is kept, nothing else was written", 130)
+        except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+            if os.environ.get("BAYES_LCS_TRACEBACK"):
+                raise
+            bad = isinstance(error, ValueError | TypeError | FileNotFoundError | IsADirectoryError)
+            _fail(str(error) or type(error).__name__, BAD_INPUT if bad else 1)
+
+    return run
+
+
+def _fail(message: str, code: int) -> None:
+    typer.echo(f"bayes-lcs: {message}", err=True)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        typer.echo(f"warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", category=FutureWarning)
+        warnings.showwarning = show
+        yield
+
+
+def writable_folder(path: Path) -> Path:
+    """The folder, made if need be; that it can be written to is found out before long work."""
+    path.mkdir(parents=True, exist_ok=True)
+    probe = path / f".probe-{os.getpid()}"
+    try:
+        probe.write_bytes(b"x")
+    finally:
+        probe.unlink(missing_ok=True)
+    return path
+
+
+def print_json(found: Mapping[str, Any]) -> None:
+    """One JSON object on standard output; numbers that JSON cannot hold become null."""
+    typer.echo(json.dumps(_plain(found), indent=2, ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not (abs(value) < float("inf")):
+        return None
+    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
+
+
+def plain_table(title: str, frame: pd.DataFrame) -> Table:
+    """A frame as a table of the terminal; names are shown as they are written."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left")
+    for name in frame.columns:
+        numeric = frame[name].dtype.kind in "biuf"
+        table.add_column(str(name), justify="right" if numeric else "left")
+    for row in frame.itertuples(index=False):
+        table.add_row(*(Text(_shown(cell)) for cell in row))
+    return table
+
+
+def _shown(cell: Any) -> str:
+    if isinstance(cell, float):
+        return f"{cell:,.4g}" if abs(cell) < 1000 else f"{cell:,.2f}"
+    return str(cell)
+
+
+def announce_files(paths: list[Path]) -> None:
+    """Where everything is, a line each."""
+    typer.echo("Written:")
+    for path in paths:
+        typer.echo(f"  {path}")

@@ -1,0 +1,60 @@
+"""``bayes-lcs scan``: an ensemble that reads no more of a file than it needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bayes_lcs.cli.manners import announce_files, print_json, writable_folder
+
+__all__ = ["scan"]
+
+
+def scan(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
+    label: Annotated[str, typer.Option(help="The column to be predicted.")],
+    learner: Annotated[str, typer.Option(help="tree, naive_bayes or rules.")] = "tree",
+    parts: Annotated[int, typer.Option(min=1, help="Parts of the file.")] = 64,
+    confidence: Annotated[float, typer.Option(help="How sure to be.")] = 0.997,
+    tolerance: Annotated[float, typer.Option(help="Rows that need not be settled.")] = 0.1,
+    whole: Annotated[bool, typer.Option("--whole", help="Read all of it: one scan.")] = False,
+    ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
+    predict: Annotated[Path | None, typer.Option(help="Another file to predict for.")] = None,
+    jobs: Annotated[int, typer.Option(help="Parts trained side by side.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("scan-output"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+) -> None:
+    """Train on parts of a file until more of it would decide the same.
+
+    Example: bayes-lcs scan transactions.csv --label kind --learner tree --out results
+    """
+    from bayes_lcs.classification.partial_scan import PartialScanClassifier
+    from bayes_lcs.report.scan_files import save_scan
+
+    folder = writable_folder(out)
+    classifier = PartialScanClassifier(
+        learner,
+        parts,
+        confidence=confidence,
+        tolerance=tolerance,
+        early_stop=not whole,
+        n_jobs=jobs,
+        random_state=seed,
+    )
+    classifier.fit_file(file, label=label, ignore=ignore or ())
+    written = save_scan(classifier, folder, predict)
+    story = classifier.scan_
+    if as_json:
+        print_json(
+            {
+                **{name: value for name, value in vars(story).items() if name != "trace"},
+                "classes": classifier.classes_,
+                "files": [str(path) for path in written],
+            }
+        )
+        return
+    typer.echo(story.explain())
+    announce_files(written)

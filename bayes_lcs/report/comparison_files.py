@@ -1,0 +1,138 @@
+"""Comparing the four models on a table: the whole job, and the files that it leaves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lcs.core.errors import NotExactError
+from bayes_lcs.core.partitions import blocks
+from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.storage import save_datatree
+from bayes_lcs.data.table import GroupedTable
+from bayes_lcs.evaluation.comparison import Comparison, compare
+from bayes_lcs.inference.exact import exact
+from bayes_lcs.inference.exact_posterior import ExactPosterior
+from bayes_lcs.models.clustered import ClusteredNaiveBayes
+from bayes_lcs.models.complete_sharing import CompleteSharing
+from bayes_lcs.models.no_sharing import NoSharing
+from bayes_lcs.models.prototype import Prototype
+from bayes_lcs.report.datatree import exact_datatree
+from bayes_lcs.report.evidence_plots import plot_evidence
+from bayes_lcs.report.pictures import save_picture
+from bayes_lcs.report.plots import plot_coclustering, plot_num_clusters
+from bayes_lcs.report.posterior import Posterior, sample
+from bayes_lcs.report.spreadsheet import write_csv
+
+__all__ = ["TableComparison", "compare_table", "save_comparison"]
+
+MOST_DRAWN = 200
+"""Groups of which a heat map is still readable."""
+
+
+@dataclass(frozen=True)
+class TableComparison:
+    """The four models on a table, the posterior over partitions, and predictions.
+
+    Attributes
+    ----------
+    comparison
+        Of the four models, on rows with a label.
+    posterior
+        Of clustered naive Bayes.
+    partition : (U,)
+        Its most probable partition if that is known exactly, else the one of least expected
+        variation of information.
+    method
+        How the posterior was found.
+    predictions
+        Rows without a label, with probabilities averaged over the models; None if there are none.
+    seed
+        Of all that was drawn.
+    """
+
+    comparison: Comparison
+    posterior: ExactPosterior | Posterior
+    partition: NDArray[np.int64]
+    method: str
+    predictions: pd.DataFrame | None
+    seed: int
+
+    def blocks(self) -> list[list[str]]:
+        """Names of the groups of each cluster."""
+        names = self.posterior.group_names
+        return [[names[u] for u in block] for block in blocks(self.partition)]
+
+    def partition_by_group(self) -> dict[str, int]:
+        """Cluster of each group."""
+        return dict(zip(self.posterior.group_names, map(int, self.partition), strict=True))
+
+
+def compare_table(
+    data: GroupedTable, *, seed: int = 0, draws: int = 1000, chains: int = 4
+) -> TableComparison:
+    """Compare the four models on the rows with a label, and predict the others."""
+    known, unknown = data.labelled(), data.unlabelled()
+    if not known.num_rows:
+        raise DataError("no row has a label: there is nothing to learn from")
+    models = (NoSharing(), CompleteSharing(), Prototype(), ClusteredNaiveBayes())
+    comparison = compare(models, known, seed=seed)
+    posterior: ExactPosterior | Posterior
+    try:
+        posterior = exact(ClusteredNaiveBayes(), known)
+        partition, method = posterior.map_partition(), "exact"
+    except NotExactError:
+        posterior = sample(ClusteredNaiveBayes(), known, draws=draws, chains=chains, seed=seed)
+        partition, method = posterior.partition(), f"{chains} chains of {draws} draws"
+    predictions = None
+    if unknown.num_rows:
+        predictions = unknown.to_frame()
+        for name, column in zip(
+            data.label_values, comparison.predict_proba(unknown).T, strict=True
+        ):
+            predictions[f"P({name})"] = column
+    return TableComparison(comparison, posterior, partition, method, predictions, seed)
+
+
+def save_comparison(found: TableComparison, folder: Path) -> list[Path]:
+    """Write tables, pictures and the netCDF file."""
+    posterior: Any = found.posterior
+    written = [write_csv(found.comparison.table(), folder / "evidence.csv")]
+    groups = pd.DataFrame(
+        {"group": list(posterior.group_names), "cluster": found.partition.astype(int)}
+    )
+    written.append(write_csv(groups, folder / "partition.csv"))
+    if found.predictions is not None:
+        written.append(write_csv(found.predictions, folder / "predictions.csv"))
+    results = [found.comparison.evidences[i] for i in found.comparison.order]
+    written.append(
+        save_picture(folder / "evidence.png", (7, 3), lambda ax: plot_evidence(results, ax))
+    )
+    written.append(
+        save_picture(
+            folder / "num_clusters.png",
+            (5, 3.2),
+            lambda ax: plot_num_clusters(posterior.num_clusters(), ax),
+        )
+    )
+    names = posterior.group_names
+    if len(names) <= MOST_DRAWN:
+        matrix = np.asarray(posterior.coclustering())
+        written.append(
+            save_picture(
+                folder / "coclustering.png",
+                (8.5, 7.2),
+                lambda ax: plot_coclustering(matrix, found.partition, names, ax),
+            )
+        )
+    if isinstance(posterior, Posterior):
+        written.append(posterior.save(folder / "posterior.nc"))
+    else:
+        tree = exact_datatree(posterior, seed=found.seed)
+        written.append(save_datatree(tree, folder / "posterior.nc"))
+    return written

@@ -1,0 +1,72 @@
+"""Coresets from files of numbers, and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.number_blocks import number_blocks
+from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.report.spreadsheet import write_csv
+from bayes_lcs.scaling.coreset_stream import CoresetStream
+from bayes_lcs.scaling.coresets import Coreset, coreset
+
+__all__ = ["coreset_of_file", "save_coreset"]
+
+WEIGHT = "weight"
+
+
+def coreset_of_file(
+    path: str | PathLike[str],
+    k: int,
+    size: int,
+    *,
+    method: str = "sensitivity",
+    stream: bool = False,
+    ignore: Iterable[str] = (),
+    seed: int = 0,
+) -> tuple[Coreset, list[str]]:
+    """The coreset of a file, and the names of its columns.
+
+    Parameters
+    ----------
+    stream
+        Whether rows are merged and reduced as they are read, in memory that does not grow with the
+        file; otherwise all numbers are read first, which gives the smaller error.
+    """
+    blocks = number_blocks(path, ignore=list(ignore))
+    if not stream:
+        frame = pd.concat(blocks, ignore_index=True)
+        _check(frame.columns, path)
+        small = coreset(frame.to_numpy(), k, size, method=method, random_state=seed)
+        return small, list(map(str, frame.columns))
+    tree = CoresetStream(k, size, method=method, random_state=seed)
+    names: list[str] = []
+    for block in blocks:
+        names = names or list(map(str, block.columns))
+        _check(names, path)
+        tree.push(block.to_numpy())
+    return tree.coreset(reduced=True), names
+
+
+def save_coreset(small: Coreset, names: list[str], path: Path) -> Path:
+    """Points and weights as CSV, or as Parquet if the file is called so."""
+    frame = pd.DataFrame(np.asarray(small.points), columns=names)
+    frame[WEIGHT] = small.weights
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return write_atomically(path, lambda part: frame.to_parquet(part, index=False))
+    return write_csv(frame, path)
+
+
+def _check(names: Iterable[object], path: str | PathLike[str]) -> None:
+    if WEIGHT in names:
+        raise DataError(
+            "the weights of the coreset need this name; rename the column, or leave it out",
+            file=str(path),
+            column=WEIGHT,
+        )

@@ -1,0 +1,107 @@
+"""Mixture clustering of a file: the run, and the files that it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayes_lcs.clustering.mixture import MixtureClusterer
+from bayes_lcs.data.reader import raw_from_file
+from bayes_lcs.data.row_source import RowSource, row_source
+from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.report.mixture_plots import plot_mixture_profiles
+from bayes_lcs.report.pictures import save_picture
+from bayes_lcs.report.sampling_plots import plot_sampling_curve
+from bayes_lcs.report.spreadsheet import write_csv
+from bayes_lcs.scaling.learning_curve import learning_curve_sample
+from bayes_lcs.scaling.result import LearningCurveResult
+
+__all__ = ["cluster_file", "save_clusters"]
+
+
+def cluster_file(
+    path: str | PathLike[str],
+    num_clusters: int,
+    *,
+    alpha: float | str,
+    abbreviated: str | None = None,
+    initial_size: int = 10_000,
+    holdout_size: int = 10_000,
+    ignore: Iterable[str] = (),
+    seed: int = 0,
+) -> tuple[LearningCurveResult, RowSource]:
+    """Learning-curve sampling of a mixture; small files have smaller samples."""
+    source = row_source(path, ignore=list(ignore), seed=seed)
+    rows = source.num_rows
+    holdout = min(holdout_size, max(rows // 5, 1))
+    result = learning_curve_sample(
+        MixtureClusterer(num_clusters, random_state=seed),
+        source,
+        alpha=alpha,
+        abbreviated=abbreviated,
+        initial_size=min(initial_size, max((rows - holdout) // 2, 1)),
+        holdout_size=holdout,
+    )
+    return result, source
+
+
+def save_clusters(
+    result: LearningCurveResult, source: RowSource, path: str | PathLike[str], folder: Path
+) -> list[Path]:
+    """Write the model, the curve, pictures, and the cluster of every row in the input's format."""
+    del source
+    model: Any = result.model
+    model.save(folder / "mixture.nc")
+    written = [folder / "mixture.nc", write_csv(result.curve, folder / "curve.csv")]
+    written.append(
+        save_picture(folder / "curve.png", (6.8, 4.3), lambda ax: plot_sampling_curve(result, ax))
+    )
+    written.append(
+        save_picture(folder / "profiles.png", (8, 6), lambda ax: plot_mixture_profiles(model, ax))
+    )
+    written.append(_save_assignments(model, Path(path), folder))
+    return written
+
+
+def _save_assignments(model: Any, path: Path, folder: Path) -> Path:
+    """A column ``cluster`` beside the rows, written piece by piece."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    raw = raw_from_file(path)
+    assert raw.blocks is not None
+    names = [str(name) for name in model.feature_names_in_]
+    as_parquet = path.suffix.lower() in (".parquet", ".pq")
+    target = folder / f"assignments.{'parquet' if as_parquet else 'csv'}"
+
+    def write(part: Path) -> None:
+        writer: Any = None
+        assert raw.blocks is not None
+        for block in raw.blocks(list(raw.names)):
+            rows = pd.DataFrame({name: _text(block.column(name)) for name in names})
+            shares = model.predict_proba(rows)
+            block = block.append_column("cluster", pa.array(shares.argmax(axis=1)))
+            block = block.append_column("cluster_probability", pa.array(shares.max(axis=1)))
+            if writer is None:
+                kind = parquet.ParquetWriter if as_parquet else csv.CSVWriter
+                writer = kind(str(part), block.schema)
+            writer.write_table(block)
+        if writer is not None:
+            writer.close()
+
+    return write_atomically(target, write)
+
+
+def _text(cells: Any) -> Any:
+    """Cells of a piece as the text that names them, None where missing."""
+    from bayes_lcs.data.columns import Source
+    from bayes_lcs.data.parquet_reader import column_from_arrow
+
+    column = column_from_arrow("", cells, Source())
+    names = [None if name == "" else name for name in column.names]
+    return np.array([*names, None], dtype=object)[column.codes]

@@ -1,0 +1,77 @@
+"""The files that a scan leaves: the ensemble, its trace, a picture, predictions."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bayes_lcs.data.columns import RawTable
+from bayes_lcs.data.reader import raw_from_file
+from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.report.pictures import save_picture
+from bayes_lcs.report.scan_plots import plot_scan
+from bayes_lcs.report.spreadsheet import write_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayes_lcs.classification.partial_scan import PartialScanClassifier
+
+__all__ = ["save_scan"]
+
+
+def save_scan(
+    classifier: PartialScanClassifier, folder: Path, predict: str | PathLike[str] | None = None
+) -> list[Path]:
+    """Write everything into a folder; rows of another file are predicted if one is named."""
+    ensemble = folder / "ensemble.skops"
+    classifier.save(ensemble)
+    written = [ensemble, write_csv(classifier.scan_.trace, folder / "scan.csv")]
+    story = classifier.scan_.explain() + "\n"
+    written.append(write_atomically(folder / "scan.txt", lambda part: _write_text(part, story)))
+    written.append(
+        save_picture(folder / "scan.png", (7, 4.2), lambda ax: plot_scan(classifier, ax))
+    )
+    if predict is not None:
+        rows = _rows(raw_from_file(predict), classifier)
+        shown = rows.copy()
+        shown.insert(0, "decision", classifier.predict(rows))
+        for label, column in zip(
+            classifier.classes_, classifier.predict_proba(rows).T, strict=True
+        ):
+            shown[f"P({label})"] = column
+        written.append(write_csv(shown, folder / "predictions.csv"))
+    return written
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _rows(raw: RawTable, classifier: PartialScanClassifier) -> pd.DataFrame:
+    """The features of a file, of the kinds that were learned from."""
+    import numpy as np
+    import pandas as pd
+
+    from bayes_lcs.data.columns import parse_number
+
+    names = [str(name) for name in classifier.feature_names_in_]
+    for name in names:
+        if name not in raw.names:
+            raise raw.source.error("the classifier needs this column; it is not there", column=name)
+    columns = {}
+    for name, column in raw.read(names).items():
+        values = np.array([*column.names, None], dtype=object)
+        if name not in classifier._kinds.names:
+            numbers = [np.nan if not text else parse_number(text) for text in column.names]
+            for code, number in enumerate(numbers):
+                if number is None:
+                    raise raw.source.error(
+                        f"{column.names[code]!r} is not a number, as this column was in training",
+                        row=column.first_row(code),
+                        column=name,
+                    )
+            values = np.array([*numbers, np.nan], dtype=np.float64)
+        columns[name] = values[column.codes]
+    return pd.DataFrame(columns, columns=names)
