@@ -25,6 +25,9 @@ def cluster(
     initial: Annotated[int, typer.Option(min=1, help="Rows of the first sample.")] = 10_000,
     holdout: Annotated[int, typer.Option(min=1, help="Rows never trained on.")] = 10_000,
     ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of samples and starts.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("cluster-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
@@ -47,9 +50,10 @@ def cluster(
         initial_size=initial,
         holdout_size=holdout,
         ignore=ignore or (),
+        header=not no_header,
         seed=seed,
     )
-    written = save_clusters(result, source, file, folder)
+    written = save_clusters(result, file, folder, header=not no_header)
     if as_json:
         print_json(
             {

@@ -20,6 +20,9 @@ def compare(
     bins: Annotated[list[str] | None, typer.Option(help="Bins of numbers: age=4.")] = None,
     draws: Annotated[int, typer.Option(min=1, help="Draws of a chain, if sampled.")] = 1000,
     chains: Annotated[int, typer.Option(min=1, help="Chains, if sampled.")] = 4,
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("compare-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
@@ -36,7 +39,14 @@ def compare(
     from bayes_lcs.report.comparison_files import compare_table, save_comparison
 
     folder = writable_folder(out)
-    data = read_grouped(file, group=group, label=label, ignore=ignore or (), bins=_bins(bins or ()))
+    data = read_grouped(
+        file,
+        group=group,
+        label=label,
+        ignore=ignore or (),
+        bins=_bins(bins or ()),
+        header=not no_header,
+    )
     found = compare_table(data, seed=seed, draws=draws, chains=chains)
     written = save_comparison(found, folder)
     table = found.comparison.table()

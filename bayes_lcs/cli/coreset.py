@@ -23,6 +23,9 @@ def coreset(
         bool, typer.Option("--stream", help="Merge and reduce: memory does not grow with the file.")
     ] = False,
     ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")] = Path("coreset.csv"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
@@ -35,7 +38,14 @@ def coreset(
 
     writable_folder(out.absolute().parent)
     small, names = coreset_of_file(
-        file, clusters, size, method=method, stream=stream, ignore=ignore or (), seed=seed
+        file,
+        clusters,
+        size,
+        method=method,
+        stream=stream,
+        ignore=ignore or (),
+        header=not no_header,
+        seed=seed,
     )
     written = save_coreset(small, names, out)
     if as_json:

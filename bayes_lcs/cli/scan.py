@@ -23,6 +23,9 @@ def scan(
     ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
     predict: Annotated[Path | None, typer.Option(help="Another file to predict for.")] = None,
     jobs: Annotated[int, typer.Option(help="Parts trained side by side.")] = 1,
+    no_header: Annotated[
+        bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("scan-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
@@ -44,8 +47,8 @@ def scan(
         n_jobs=jobs,
         random_state=seed,
     )
-    classifier.fit_file(file, label=label, ignore=ignore or ())
-    written = save_scan(classifier, folder, predict)
+    classifier.fit_file(file, label=label, ignore=ignore or (), header=not no_header)
+    written = save_scan(classifier, folder, predict, header=not no_header)
     story = classifier.scan_
     if as_json:
         print_json(

@@ -29,6 +29,7 @@ def coreset_of_file(
     method: str = "sensitivity",
     stream: bool = False,
     ignore: Iterable[str] = (),
+    header: bool = True,
     seed: int = 0,
 ) -> tuple[Coreset, list[str]]:
     """The coreset of a file, and the names of its columns.
@@ -39,7 +40,7 @@ def coreset_of_file(
         Whether rows are merged and reduced as they are read, in memory that does not grow with the
         file; otherwise all numbers are read first, which gives the smaller error.
     """
-    blocks = number_blocks(path, ignore=list(ignore))
+    blocks = number_blocks(path, ignore=list(ignore), header=header)
     if not stream:
         frame = pd.concat(blocks, ignore_index=True)
         _check(frame.columns, path)

@@ -33,10 +33,11 @@ def cluster_file(
     initial_size: int = 10_000,
     holdout_size: int = 10_000,
     ignore: Iterable[str] = (),
+    header: bool = True,
     seed: int = 0,
 ) -> tuple[LearningCurveResult, RowSource]:
     """Learning-curve sampling of a mixture; small files have smaller samples."""
-    source = row_source(path, ignore=list(ignore), seed=seed)
+    source = row_source(path, ignore=list(ignore), header=header, seed=seed)
     rows = source.num_rows
     holdout = min(holdout_size, max(rows // 5, 1))
     result = learning_curve_sample(
@@ -51,10 +52,9 @@ def cluster_file(
 
 
 def save_clusters(
-    result: LearningCurveResult, source: RowSource, path: str | PathLike[str], folder: Path
+    result: LearningCurveResult, path: str | PathLike[str], folder: Path, *, header: bool = True
 ) -> list[Path]:
     """Write the model, the curve, pictures, and the cluster of every row in the input's format."""
-    del source
     model: Any = result.model
     model.save(folder / "mixture.nc")
     written = [folder / "mixture.nc", write_csv(result.curve, folder / "curve.csv")]
@@ -64,16 +64,16 @@ def save_clusters(
     written.append(
         save_picture(folder / "profiles.png", (8, 6), lambda ax: plot_mixture_profiles(model, ax))
     )
-    written.append(_save_assignments(model, Path(path), folder))
+    written.append(_save_assignments(model, Path(path), folder, header))
     return written
 
 
-def _save_assignments(model: Any, path: Path, folder: Path) -> Path:
+def _save_assignments(model: Any, path: Path, folder: Path, header: bool) -> Path:
     """A column ``cluster`` beside the rows, written piece by piece."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    raw = raw_from_file(path)
+    raw = raw_from_file(path, header=header)
     assert raw.blocks is not None
     names = [str(name) for name in model.feature_names_in_]
     as_parquet = path.suffix.lower() in (".parquet", ".pq")

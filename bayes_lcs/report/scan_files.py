@@ -22,7 +22,11 @@ __all__ = ["save_scan"]
 
 
 def save_scan(
-    classifier: PartialScanClassifier, folder: Path, predict: str | PathLike[str] | None = None
+    classifier: PartialScanClassifier,
+    folder: Path,
+    predict: str | PathLike[str] | None = None,
+    *,
+    header: bool = True,
 ) -> list[Path]:
     """Write everything into a folder; rows of another file are predicted if one is named."""
     ensemble = folder / "ensemble.skops"
@@ -34,7 +38,7 @@ def save_scan(
         save_picture(folder / "scan.png", (7, 4.2), lambda ax: plot_scan(classifier, ax))
     )
     if predict is not None:
-        rows = _rows(raw_from_file(predict), classifier)
+        rows = _rows(raw_from_file(predict, header=header), classifier)
         shown = rows.copy()
         shown.insert(0, "decision", classifier.predict(rows))
         for label, column in zip(

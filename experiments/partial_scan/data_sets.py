@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +73,7 @@ class Problem:
     benefit_only: tuple[str, ...]
     truth: FloatArray
 
-    @property
+    @cached_property
     def classes(self) -> list[Any]:
         """All labels in order."""
         return np.unique(self.y).tolist()
