@@ -95,8 +95,8 @@ class CsvParts:
             only = ", only a header" if self._form.has_header else ""
             return source.error(f"there are no rows{only}")
         return source.error(
-            f"there are only {num_rows} rows, too few for {num_parts} parts; pass "
-            f"num_parts={num_rows} or fewer"
+            f"there are only {num_rows} rows, too few for {num_parts} parts; ask for "
+            f"{num_rows} parts or fewer"
         )
 
 

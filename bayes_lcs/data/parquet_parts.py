@@ -79,7 +79,7 @@ class ParquetParts:
         if shuffle is True and filled < self.num_parts:
             raise source.error(
                 f"parts cannot come in a random order: the file has {filled} row groups, too few "
-                f"for {self.num_parts} parts; pass num_parts={filled} or fewer, pass "
+                f"for {self.num_parts} parts; ask for {filled} parts or fewer, pass "
                 "shuffle='auto', or write the file with smaller row groups"
             )
         self.is_shuffled = shuffle is not False and filled >= self.num_parts
@@ -94,8 +94,8 @@ class ParquetParts:
             return -(-self.num_rows // rows_per_part)
         if num_parts > self.num_rows:
             raise self._source.error(
-                f"there are only {self.num_rows} rows, too few for {num_parts} parts; pass "
-                f"num_parts={self.num_rows} or fewer"
+                f"there are only {self.num_rows} rows, too few for {num_parts} parts; ask for "
+                f"{self.num_rows} parts or fewer"
             )
         return num_parts
 

@@ -208,7 +208,7 @@ def test_when_parts_come_in_order(stored: dict[str, Path]) -> None:
         assert [part.number for part in source] == list(range(source.num_parts))
     assert not FileParts(stored["csv"], label=LABEL).is_shuffled
     error = failure(stored["groups.parquet"], label=LABEL, num_parts=41, shuffle=True)
-    assert "has 40 row groups, too few for 41 parts; pass num_parts=40 or fewer" in error.message
+    assert "has 40 row groups, too few for 41 parts; ask for 40 parts or fewer" in error.message
     error = failure(stored["csv"], label=LABEL, shuffle=True)
     assert "a CSV file is read from its beginning to its end; pass shuffle=False" in error.message
 
@@ -639,7 +639,7 @@ def test_parquet_errors_name_row_and_column(
 def test_too_many_parts_of_a_parquet_file(tmp_path: Path) -> None:
     path = tmp_path / "people.parquet"
     pq.write_table(pa.table({"x": [1, 2], "buys": ["n", "y"]}), path)
-    with pytest.raises(DataError, match="only 2 rows, too few for 3 parts; pass num_parts=2"):
+    with pytest.raises(DataError, match="only 2 rows, too few for 3 parts; ask for 2 parts"):
         FileParts(path, label="buys", num_parts=3)
 
 
