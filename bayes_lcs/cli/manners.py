@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bayes_lcs.core.progress import plain_lines
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["announce_files", "plain_table", "polite", "print_json", "writable_folder"]
 
 BAD_INPUT, INTERRUPTED = 2, 130
+SECONDS_BETWEEN_LINES = 10.0
 
 
 def polite(command: Callable[..., None]) -> Callable[..., None]:
@@ -32,12 +35,15 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
-            with _warnings_as_lines():
+            with _warnings_as_lines(), plain_lines(SECONDS_BETWEEN_LINES):
                 command(*args, **kwargs)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except KeyboardInterrupt:
-            _fail("interrupted; what was finished before is kept, nothing else was written", 130)
+            _fail(
+                "interrupted; what was finished before is kept, nothing else was written",
+                INTERRUPTED,
+            )
         except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
             if os.environ.get("BAYES_LCS_TRACEBACK"):
                 raise

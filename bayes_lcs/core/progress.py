@@ -1,13 +1,16 @@
-"""Progress on long work: a bar on a terminal, silence elsewhere."""
+"""Progress on long work: a bar on a terminal; elsewhere silence, or plain lines if asked for."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-__all__ = ["Tick", "progress_bar"]
+__all__ = ["Tick", "plain_lines", "progress_bar"]
+
+_seconds_between_lines: float | None = None
 
 
 class Tick(Protocol):
@@ -22,6 +25,32 @@ def _silent(steps: int = 1, status: str = "") -> None:
 
 
 @contextmanager
+def plain_lines(seconds: float) -> Iterator[None]:
+    """Where there is no terminal, say a line on standard error every so many seconds."""
+    global _seconds_between_lines
+    before, _seconds_between_lines = _seconds_between_lines, seconds
+    try:
+        yield
+    finally:
+        _seconds_between_lines = before
+
+
+def _line_by_line(description: str, total: int, seconds: float) -> Tick:
+    done, last = 0, time.monotonic()
+
+    def tick(steps: int = 1, status: str = "") -> None:
+        nonlocal done, last
+        done += steps
+        if time.monotonic() - last >= seconds:
+            last = time.monotonic()
+            share = f"{done / total:.0%}" if total else f"{done}"
+            sys.stderr.write(f"{description}: {share} {status}".rstrip() + "\n")
+            sys.stderr.flush()
+
+    return tick
+
+
+@contextmanager
 def progress_bar(description: str, total: int, enabled: bool | None = None) -> Iterator[Tick]:
     """Yield a function ``tick(steps=1, status="")`` that advances the bar.
 
@@ -30,10 +59,13 @@ def progress_bar(description: str, total: int, enabled: bool | None = None) -> I
     Parameters
     ----------
     enabled
-        True or False, or None for "when standard error is a terminal".
+        True or False, or None for "when standard error is a terminal"; see also `plain_lines`.
     """
     if enabled is None:
         enabled = sys.stderr.isatty()
+        if not enabled and _seconds_between_lines is not None:
+            yield _line_by_line(description, total, _seconds_between_lines)
+            return
     if not enabled:
         yield _silent
         return
