@@ -163,7 +163,8 @@ def table(contest: Contest, title: str) -> Table:
         whole.setdefault(found.learner, found.seconds)
         share = None if found.bytes_read is None else found.bytes_read / contest.path.stat().st_size
         right = float(np.mean(np.asarray(found.model.predict(X)) == y))
-        faster = whole[found.learner] / found.seconds
+        # Who has read some rows only is not compared with who has read all.
+        faster = None if found.bytes_read is None else whole[found.learner] / found.seconds
         size = None if found.bytes_read is None else found.bytes_read / 2**20
         numbers = (found.seconds, size, f"{100.0 * right:.2f}", faster, share)
         rows.append((found.who, found.learner, *numbers, "yes" if found.warned else ""))

@@ -23,8 +23,8 @@ MAILING = 0.68
 """Dollars that asking for a donation costs."""
 
 LOOKING = 5.0
-"""Dollars that looking into a transaction costs. The 90 of the paper's related work are more than
-all but one of the frauds at hand would bring, so that nobody would look."""
+"""Dollars that looking into a transaction costs. With the 90 of the authors' related work nobody
+would look: no fraud at hand is of more."""
 
 TEST_ROWS = 5000
 """At most so many, at random: hundreds of models are asked about each."""
