@@ -80,6 +80,9 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         data; ``"rows"`` puts the rows of an array in random order before it is cut. ``"auto"`` is
         ``"parts"`` where that is possible: arrays, and Parquet files with enough row groups. False
         takes all as it lies.
+    on_drift : {"warn", "read_on"}, default="warn"
+        What to do where the rule would stop but the order of the rows matters: stop with a
+        `DriftWarning` and no guarantee, or read on.
     benefit_only : list of str, default=()
         Columns that benefits look at and that are not for learning.
     n_jobs : int, default=None
@@ -137,6 +140,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         "validation": [StrOptions({"batch", "sequential"})],
         "validation_size": [Interval(Integral, 1, None, closed="left")],
         "shuffle": [StrOptions({"auto", "parts", "rows"}), "boolean"],
+        "on_drift": [StrOptions({"warn", "read_on"})],
         "benefit_only": [list, tuple],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -157,6 +161,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         validation: str = "batch",
         validation_size: int = 1000,
         shuffle: str | bool = "auto",
+        on_drift: str = "warn",
         benefit_only: Sequence[str] = (),
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -173,6 +178,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.validation = validation
         self.validation_size = validation_size
         self.shuffle = shuffle
+        self.on_drift = on_drift
         self.benefit_only = benefit_only
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -394,6 +400,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             self.validation,
             self.validation_size,
             self.n_jobs,
+            self.on_drift == "read_on",
             int(state.randint(np.iinfo(np.int32).max)),
         )
 

@@ -36,8 +36,8 @@ class Scan:
         was not asked.
     trace
         A row for each part: ``part``, ``rows``, ``bytes``, ``fraction``, ``settled`` (share of the
-        validation rows), ``benefit`` (that the ensemble expects of its decisions, a row) and
-        ``seconds``.
+        validation rows), ``benefit`` (that the ensemble expects of its decisions, a row; NaN where
+        there was no look after the part) and ``seconds``.
     """
 
     num_parts: int

@@ -29,6 +29,8 @@ __all__ = ["DriftWarning", "Ensemble", "ScanPlan", "scan"]
 
 SUSPICIOUS = 1e-3
 """The order of the parts is said to matter below this probability."""
+LOOKS_ONE_BY_ONE = 32
+"""So many parts are each followed by a look; then parts are, by which their number grows by 5 %."""
 
 
 class DriftWarning(UserWarning):
@@ -47,6 +49,7 @@ class ScanPlan:
     validation: str
     validation_size: int
     n_jobs: int | None
+    reads_on: bool
     seed: int
 
 
@@ -146,7 +149,8 @@ class _Run:
         self._given, self._rule = validation, plan.rule
         self._rows: BatchRows | SequentialRows | None = None
         self._trace: list[tuple[Any, ...]] = []
-        self._drift, self._next_test, self._began = 1.0, 0, time.perf_counter()
+        self._drift, self._next_look, self._began = 1.0, 0, time.perf_counter()
+        self._is_drifting = False
         self._stopped_by_rule = False
 
     def take(self, part: RowPart, model: Any) -> bool:
@@ -159,12 +163,14 @@ class _Run:
             self._means.add(part.X)
         self.models.append(model)
         self._parts.append(part._replace(X=None, y=part.y[:0]))
-        done, benefit = False, np.nan
-        if self._rows is not None:
+        done, benefit, number = False, np.nan, len(self.models)
+        if number == self._source.num_parts:
+            self.settled = 1.0
+        elif self._rows is not None and number >= self._next_look:
             look = self._rows.look(self.models, self.classes)
             self.settled, benefit, done = look.settled, look.benefit, look.is_done
-        if len(self.models) == self._source.num_parts:
-            self.settled, done = 1.0, False
+            one_by_one = number < LOOKS_ONE_BY_ONE or self._plan.rule.bound != "betting"
+            self._next_look = number + (1 if one_by_one else number // 20)
         now = time.perf_counter()
         self._trace.append(
             (
@@ -177,11 +183,11 @@ class _Run:
                 now - self._began,
             )
         )
-        # A rule that takes the parts for a random sample may not stop where they are none; where
-        # they were none, they hardly are one part later.
-        if done and len(self.models) >= self._next_test:
-            self._stopped_by_rule = not self._is_drifting()
-            self._next_test = math.ceil(1.25 * len(self.models))
+        if done:
+            self._is_drifting = self._order_matters()
+            self._stopped_by_rule = not (self._is_drifting and self._plan.reads_on)
+            # Where parts are no random sample they hardly are one a part later.
+            self._next_look = math.ceil(1.25 * number)
         return self._stopped_by_rule
 
     def ensemble(self) -> Ensemble:
@@ -205,11 +211,16 @@ class _Run:
         else:
             self.reason = "all parts were read"
             guarantee, promised = "nothing was left out", True
-        if not self._stopped_by_rule and self._is_drifting():
+        if not self._stopped_by_rule:
+            self._is_drifting = self._order_matters()
+        if self._is_drifting:
+            if self._stopped_by_rule:
+                guarantee, promised = "nothing for sure: the order of the rows matters", False
             warnings.warn(
                 f"the order of the rows in {source.where} matters (p = {self._drift:.2g}): "
-                "neighbouring parts are more alike than others, so that those read first did not "
-                "stand for the rest. Shuffle the rows once, or let parts come in random order",
+                "neighbouring parts are more alike than others, so that those read first do not "
+                "stand for the rest. Shuffle the rows once, let parts come in random order, or set "
+                "on_drift='read_on'",
                 DriftWarning,
                 stacklevel=4,
             )
@@ -273,7 +284,7 @@ class _Run:
     def _asks_for_drift(self) -> bool:
         return self._plan.early_stop and not self._source.is_shuffled
 
-    def _is_drifting(self) -> bool:
+    def _order_matters(self) -> bool:
         if not self._asks_for_drift:
             return False
         rng = np.random.default_rng(self._plan.seed)

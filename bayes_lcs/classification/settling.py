@@ -41,6 +41,11 @@ class _Rows:
         self.X, self._features, self._benefit = X, features, benefit
         self._said: list[tuple[list[Any], FloatArray]] = []
 
+    @property
+    def num_models(self) -> int:
+        """Models that were asked."""
+        return len(self._said)
+
     def add(self, model: Any) -> None:
         """Ask another model."""
         labels = model.classes_.tolist()
@@ -66,8 +71,9 @@ class BatchRows:
         self.num_rows = len(X)
 
     def look(self, models: list[Any], classes: list[Any]) -> Look:
-        """After one more model, the last of ``models``."""
-        self._rows.add(models[-1])
+        """After some more models than at the last look."""
+        for model in models[self._rows.num_models :]:
+            self._rows.add(model)
         benefits = self._rows.benefits(classes)
         expected = expected_benefits(self._rows.probabilities(classes), benefits)
         verdict = self._rule.judge(expected, benefits)
@@ -135,7 +141,7 @@ class SequentialRows:
             rows = slice(self._start, self._start + CHUNK)
             self._rows = _Rows(take_rows(self._X, rows), self._features, self._benefit)
             self._settled = np.zeros(len(self._rows.X), bool)
-        for model in models[len(self._rows._said) :]:
+        for model in models[self._rows.num_models :]:
             self._rows.add(model)
         self._last = self._rows
         return self._rows

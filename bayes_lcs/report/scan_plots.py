@@ -53,9 +53,10 @@ def plot_scan(scan: Scan | PartialScanClassifier, ax: Axes | None = None) -> Axe
     axes.set_xlabel("share of the data that was read")
     axes.set_ylabel("share of validation rows settled", color="C0")
     axes.grid(alpha=0.25)
-    if trace["benefit"].notna().any():
+    looked = trace.dropna(subset=["benefit"])
+    if len(looked):
         right = axes.twinx()
-        right.plot(trace["fraction"], trace["benefit"], "s--", markersize=3, color="C1")
+        right.plot(looked["fraction"], looked["benefit"], "s--", markersize=3, color="C1")
         right.set_ylabel("expected benefit a row", color="C1")
     axes.set_title(
         f"{story.parts_read} of {story.num_parts} parts, {story.rows_read:,} rows", fontsize=10

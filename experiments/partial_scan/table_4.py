@@ -20,7 +20,7 @@ LEARNERS = ("tree", "naive_bayes")
 SHARES = (10, 25, 50, 75, 100)
 TASKS = {False: "accuracy", True: "benefit"}
 RULES = {
-    "ours, as it lies": {"shuffle": False},
+    "ours, as it lies": {"shuffle": False, "on_drift": "read_on"},
     "ours, parts in random order": {"shuffle": "parts"},
     "the paper's, as it lies": PAPERS,
     "the paper's, a tenth may stay open": {**PAPERS, "rule": "tolerance"},

@@ -285,8 +285,14 @@ def sorted_amounts():
 
 def test_a_sorted_file_is_seen_and_read_on():
     X, y = sorted_amounts()
+    options = {"n_partitions": 64, "shuffle": False, "random_state": 0}
     with pytest.warns(bl.DriftWarning, match="order of the rows in X matters"):
-        found = PartialScanClassifier("tree", 64, shuffle=False, random_state=0).fit(X, y)
+        found = PartialScanClassifier("tree", **options).fit(X, y)
+    assert found.scanned_fraction_ < 1.0
+    assert not found.scan_.is_guaranteed
+    assert "the order of the rows matters" in found.guarantee_
+    with pytest.warns(bl.DriftWarning):
+        found = PartialScanClassifier("tree", on_drift="read_on", **options).fit(X, y)
     assert found.scanned_fraction_ == 1.0
     assert found.scan_.drift < 1e-3
     mixed = PartialScanClassifier("tree", 64, shuffle="rows", random_state=0).fit(X, y)
