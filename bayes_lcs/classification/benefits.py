@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.data.errors import DataError
 
-__all__ = ["benefits_of", "column_names", "expected_benefits"]
+__all__ = ["benefits_of", "column_names", "expected_benefits", "find_no_amount"]
 
 FloatArray = NDArray[np.float64]
 
@@ -117,16 +117,22 @@ def _column(name: str, X: Any) -> FloatArray:
     if not isinstance(X, pd.DataFrame) or name not in X.columns:
         has = list(X.columns) if isinstance(X, pd.DataFrame) else "no names"
         raise ValueError(f"benefit names a column {name!r}, but the rows have {has!r:.200}")
+    row, message = find_no_amount(X, name)
+    if message:
+        raise DataError(message, row=row, column=name)
+    return pd.to_numeric(X[name]).to_numpy(np.float64)
+
+
+def find_no_amount(X: pd.DataFrame, name: str) -> tuple[int, str]:
+    """The first row without a number in a column, and what to say of it; nothing if all have one."""
     amounts = pd.to_numeric(X[name], errors="coerce").to_numpy(np.float64)
     wrong = np.flatnonzero(~np.isfinite(amounts))
-    if len(wrong):
-        raise DataError(
-            f"a benefit needs a number here, got {X[name].iloc[wrong[0]]!r}; fill it in or leave "
-            "the row out",
-            row=int(wrong[0]),
-            column=name,
-        )
-    return amounts
+    if not len(wrong):
+        return -1, ""
+    cell = X[name].iloc[wrong[0]]
+    return int(wrong[0]), (
+        f"the benefit needs a number here, got {cell!r}; fill it in, or leave the row out"
+    )
 
 
 def _check_finite(found: FloatArray) -> None:

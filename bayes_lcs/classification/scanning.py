@@ -15,7 +15,7 @@ import pandas as pd
 from joblib import Parallel, delayed, effective_n_jobs
 
 from bayes_lcs.classification.agreement import Agreement
-from bayes_lcs.classification.benefits import column_names
+from bayes_lcs.classification.benefits import column_names, find_no_amount
 from bayes_lcs.classification.drift import PartMeans, neighbour_p_value, smoothest_p_value
 from bayes_lcs.classification.scan import Scan, guarantee_of
 from bayes_lcs.classification.scan_learners import fit_part
@@ -268,17 +268,9 @@ class _Run:
         for name in column_names(self._plan.benefit):
             if not isinstance(part.X, pd.DataFrame) or name not in part.X.columns:
                 continue  # said where benefits are made
-            amounts = pd.to_numeric(part.X[name], errors="coerce").to_numpy(np.float64)
-            wrong = np.flatnonzero(~np.isfinite(amounts))
-            if len(wrong):
-                cell = part.X[name].iloc[wrong[0]]
-                raise self._source.error(
-                    part,
-                    int(wrong[0]),
-                    name,
-                    f"the benefit needs a number here, got {cell!r}; fill it in, or leave the row "
-                    "out",
-                )
+            row, message = find_no_amount(part.X, name)
+            if message:
+                raise self._source.error(part, row, name, message)
 
     @property
     def _asks_for_drift(self) -> bool:

@@ -330,7 +330,7 @@ def test_a_benefit_without_a_number_is_named(tmp_path):
         found.fit(frame.drop(columns="kind"), frame["kind"])
     good = frame.dropna()
     found.fit(good.drop(columns="kind"), good["kind"])
-    with pytest.raises(DataError, match="column 'amount': a benefit needs a number"):
+    with pytest.raises(DataError, match="column 'amount': the benefit needs a number"):
         found.predict(frame.drop(columns="kind").iloc[1500:1501])
     assert not hasattr(PartialScanClassifier(), "estimators_")
 
