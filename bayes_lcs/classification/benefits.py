@@ -124,7 +124,7 @@ def _column(name: str, X: Any) -> FloatArray:
 
 
 def find_no_amount(X: pd.DataFrame, name: str) -> tuple[int, str]:
-    """The first row without a number in a column, and what to say of it; nothing if all have one."""
+    """The first row without a number in a column, and what to say; nothing if all have one."""
     amounts = pd.to_numeric(X[name], errors="coerce").to_numpy(np.float64)
     wrong = np.flatnonzero(~np.isfinite(amounts))
     if not len(wrong):
