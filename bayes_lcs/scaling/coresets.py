@@ -173,7 +173,7 @@ def coreset(
     >>> import bayes_lcs as bl
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(10_000, 2)) + 10 * rng.integers(3, size=(10_000, 1))
-    >>> small = bl.coreset(X, 3, 500, random_state=0)
+    >>> small = bl.coreset(X, 3, 1000, random_state=0)
     >>> clusters = small.kmeans(3, random_state=0)
     >>> bool(-clusters.score(X) < 1.02 * bl.KMeans(3, n_init=10, random_state=0).fit(X).inertia_)
     True

@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -131,23 +129,35 @@ def test_a_killed_stream_resumes_to_the_same_tree(tmp_path):
     assert (again.num_rows, again.height) == (whole.num_rows, whole.height)
 
 
-def _stream_of(part):
-    stream = bl.CoresetStream(4, 200, random_state=part)
-    stream.push(rows(10 + part, 4000))
-    return stream
+PART = """
+import sys
+import numpy as np
+import bayes_lcs as bl
+
+stream = bl.CoresetStream(4, 200, random_state=int(sys.argv[3]))
+stream.push(np.load(sys.argv[1]))
+stream.save(sys.argv[2])
+"""
 
 
-def test_streams_of_other_processes_are_merged():
-    """They travel back by pickle between our own processes; files are netCDF."""
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        first, *others = pool.map(_stream_of, range(3))
-    here = _stream_of(0)
-    same(first.coreset(), here.coreset())
-    for number, other in enumerate(others, start=1):
-        first.merge(other)
-        here.merge(_stream_of(number))
-    same(first.coreset(), here.coreset())
-    assert first.num_rows == 12_000
+def test_streams_of_other_processes_are_merged(tmp_path):
+    """Each process leaves a file; merged, they are what one process would have made of them."""
+    here, there = [], []
+    for part in range(3):
+        X = rows(10 + part, 4000)
+        np.save(tmp_path / "rows.npy", X)
+        path = tmp_path / f"{part}.nc"
+        command = [sys.executable, "-c", PART, tmp_path / "rows.npy", path, part]
+        subprocess.run(list(map(str, command)), check=True)
+        there.append(bl.CoresetStream.load(path))
+        here.append(bl.CoresetStream(4, 200, random_state=part))
+        here[-1].push(X)
+        same(there[-1].coreset(), here[-1].coreset())
+    for streams in (here, there):
+        streams[0].merge(streams[1])
+        streams[0].merge(streams[2])
+    same(there[0].coreset(), here[0].coreset())
+    assert there[0].num_rows == 12_000
 
 
 @pytest.mark.slow
