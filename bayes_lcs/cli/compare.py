@@ -37,6 +37,7 @@ def compare(
 
     from bayes_lcs.data.reader import read_grouped
     from bayes_lcs.report.comparison_files import compare_table, save_comparison
+    from bayes_lcs.report.comparison_page import save_page
 
     folder = writable_folder(out)
     data = read_grouped(
@@ -48,7 +49,7 @@ def compare(
         header=not no_header,
     )
     found = compare_table(data, seed=seed, draws=draws, chains=chains)
-    written = save_comparison(found, folder)
+    written = [save_page(found, folder, file.name), *save_comparison(found, folder)]
     table = found.comparison.table()
     if as_json:
         print_json(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayes_lcs.data.meetings import meeting_requests
 from bayes_lcs.data.storage import save_datatree
 from bayes_lcs.data.table import GroupedTable
+from bayes_lcs.evaluation.comparison import Comparison
 from bayes_lcs.evaluation.evidence import evidence, evidence_of
 from bayes_lcs.evaluation.log_evidence import LogEvidence
 from bayes_lcs.inference.exact import exact
@@ -21,6 +22,8 @@ from bayes_lcs.models.clustered import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype
+from bayes_lcs.report.comparison_files import TableComparison
+from bayes_lcs.report.comparison_page import save_page
 from bayes_lcs.report.datatree import exact_datatree
 from bayes_lcs.report.evidence_plots import plot_evidence
 from bayes_lcs.report.pictures import save_picture
@@ -88,6 +91,15 @@ def save_demonstration(shown: Demonstration, folder: str | Path, seed: int = 0) 
         "evidence": ((7, 3), lambda ax: plot_evidence(shown.results, ax)),
     }
     paths = [save_picture(out / f"{name}.png", *how) for name, how in pictures.items()]
+    paths.insert(0, save_page(_as_comparison(shown, seed), out, "simulated meeting requests"))
     tree = exact_datatree(shown.posterior, seed=seed)
     paths.append(save_datatree(tree, out / "posterior.nc"))
     return paths
+
+
+def _as_comparison(shown: Demonstration, seed: int) -> TableComparison:
+    models = (ClusteredNaiveBayes(), NoSharing(), CompleteSharing(), Prototype())
+    by_name = {result.model: result for result in shown.results}
+    evidences = tuple(by_name[model.name] for model in models)
+    comparison = Comparison(models, shown.data, evidences, np.full(4, 0.25), False, seed)
+    return TableComparison(comparison, shown.posterior, shown.found, "exact", None, seed)

@@ -41,6 +41,7 @@ def test_demo_prints_the_tables_and_leaves_the_files(tmp_path: Path, monkeypatch
         "num_clusters.png",
         "posterior.nc",
         "posterior.nc.sha256",
+        "report.html",
     ]
     z = load_datatree(tmp_path / "posterior.nc")["posterior"]["z"]
     assert z.shape == (1, 1000, 10)
