@@ -88,7 +88,7 @@ def test_the_slider_decides_as_the_formula_says(found, tmp_path, exponent):
     (tmp_path / "page.html").write_text(page, encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     run = subprocess.run(
-        [BROWSER, *options, f"--user-data-dir={tmp_path}/own", f"file://{tmp_path}/page.html"],
+        [BROWSER, *options, f"--user-data-dir={tmp_path}/own", (tmp_path / "page.html").as_uri()],
         capture_output=True,
         text=True,
         timeout=120,
