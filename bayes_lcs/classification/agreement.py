@@ -76,7 +76,9 @@ class Agreement:
         """The share of rows that need not be settled."""
         return 0.0 if self.rule == "every" else self.tolerance
 
-    def judge(self, expected: FloatArray, benefits: FloatArray) -> Verdict:
+    def judge(
+        self, expected: FloatArray, benefits: FloatArray, num_met: int | None = None
+    ) -> Verdict:
         """Look at all rows.
 
         Parameters
@@ -85,9 +87,11 @@ class Agreement:
             Expected benefits by the models so far.
         benefits : (N or 1, L, L)
             Benefits, from which the ranges follow.
+        num_met
+            Labels that can be decided for, the first of all: others may still come.
         """
         num_rows, num_labels = expected.shape[1:]
-        decisions = expected.mean(axis=0).argmax(axis=1)
+        decisions = expected.mean(axis=0)[:, :num_met].argmax(axis=1)
         evidence = self.log_evidence(expected, benefits, decisions)
         if self.bound != "betting" or len(expected) == self.num_parts:
             return Verdict(decisions, int(np.isinf(evidence).sum()), evidence)

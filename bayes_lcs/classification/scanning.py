@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -31,6 +31,10 @@ SUSPICIOUS = 1e-3
 """The order of the parts is said to matter below this probability."""
 LOOKS_ONE_BY_ONE = 32
 """So many parts are each followed by a look; then parts are, by which their number grows by 5 %."""
+
+
+_UNMET = object()
+"""Any label that has not been met yet."""
 
 
 class DriftWarning(UserWarning):
@@ -166,8 +170,8 @@ class _Run:
         done, benefit, number = False, np.nan, len(self.models)
         if number == self._source.num_parts:
             self.settled = 1.0
-        elif self._rows is not None and number >= self._next_look:
-            look = self._rows.look(self.models, self.classes)
+        elif self._rows is not None and number >= self._next_look and self._can_compare():
+            look = self._rows.look(self.models, self._possible_classes(), len(self.classes))
             self.settled, benefit, done = look.settled, look.benefit, look.is_done
             one_by_one = number < LOOKS_ONE_BY_ONE or self._plan.rule.bound != "betting"
             self._next_look = number + (1 if one_by_one else number // 20)
@@ -208,6 +212,8 @@ class _Run:
             guarantee, promised = guarantee_of(
                 self._rule, plan.validation, num_rows, source.is_shuffled, source.where
             )
+            if not self._fixed and not self._knows_new_labels:
+                guarantee += "; and if there are no labels but those met"
         else:
             self.reason = "all parts were read"
             guarantee, promised = "nothing was left out", True
@@ -250,6 +256,26 @@ class _Run:
         self._rule = replace(plan.rule, num_parts=self._source.num_parts, num_known=known)
         kind = BatchRows if plan.validation == "batch" else SequentialRows
         return kind(rows, plan.features, plan.benefit, self._rule)
+
+    def _can_compare(self) -> bool:
+        """Whether there is another label that all parts might decide for."""
+        return self._fixed or self._knows_new_labels or len(self.classes) > 1
+
+    def _possible_classes(self) -> list[Any]:
+        """Labels that were met, those that the benefit names, and any other, unless all are known.
+
+        What has not been met may still be what all parts would decide for.
+        """
+        if self._fixed or not self._knows_new_labels:
+            return self.classes
+        pairs = self._plan.benefit or {}
+        named = dict.fromkeys(label for pair in pairs for label in pair)
+        return [*self.classes, *(name for name in named if name not in self.classes), _UNMET]
+
+    @property
+    def _knows_new_labels(self) -> bool:
+        """Whether the benefit says what a label brings that has not been met."""
+        return self._plan.benefit is None or isinstance(self._plan.benefit, Mapping)
 
     def _meet(self, part: RowPart) -> None:
         """Labels of a part: counted, and added to those known, or refused."""

@@ -70,14 +70,14 @@ class BatchRows:
         self._rows, self._rule = _Rows(X, features, benefit), rule
         self.num_rows = len(X)
 
-    def look(self, models: list[Any], classes: list[Any]) -> Look:
-        """After some more models than at the last look."""
+    def look(self, models: list[Any], classes: list[Any], num_met: int | None = None) -> Look:
+        """After some more models than at the last look; labels that were met come first."""
         for model in models[self._rows.num_models :]:
             self._rows.add(model)
         benefits = self._rows.benefits(classes)
         expected = expected_benefits(self._rows.probabilities(classes), benefits)
-        verdict = self._rule.judge(expected, benefits)
-        best = float(expected.mean(axis=0).max(axis=1).mean())
+        verdict = self._rule.judge(expected, benefits, num_met)
+        best = float(expected.mean(axis=0)[:, :num_met].max(axis=1).mean())
         unsettled = self.num_rows - verdict.num_settled
         return Look(
             verdict.num_settled / self.num_rows,
@@ -103,7 +103,7 @@ class SequentialRows:
         self._last: _Rows | None = None
         self._settled = np.zeros(0, bool)
 
-    def look(self, models: list[Any], classes: list[Any]) -> Look:
+    def look(self, models: list[Any], classes: list[Any], num_met: int | None = None) -> Look:
         """Go on until rows are not settled by the models so far, or none is left."""
         benefit = np.nan
         while self._start < self.num_rows:
@@ -111,8 +111,9 @@ class SequentialRows:
             benefits = rows.benefits(classes)
             expected = expected_benefits(rows.probabilities(classes), benefits)
             means = expected.mean(axis=0)
-            benefit = float(means.max(axis=1).mean())
-            evidence = self._rule.log_evidence(expected, benefits, means.argmax(axis=1))
+            decisions = means[:, :num_met].argmax(axis=1)
+            benefit = float(means[:, :num_met].max(axis=1).mean())
+            evidence = self._rule.log_evidence(expected, benefits, decisions)
             self._note(evidence >= self._rule.threshold(self.num_rows, len(classes)))
             open_ = int((~self._settled).sum())
             if open_ > self._allowed * len(self._settled):

@@ -258,7 +258,7 @@ def test_the_model_of_the_first_part_of_a_file_is_not_bet_on(tmp_path):
     frame = pd.DataFrame(X, columns=["nothing", "vote"]).assign(y=y)
     frame.to_parquet(tmp_path / "told.parquet")
     found = PartialScanClassifier(Told(), 40, confidence=0.995, rule="every", shuffle=False)
-    found.fit_file(tmp_path / "told.parquet", label="y")
+    found.fit_file(tmp_path / "told.parquet", label="y", classes=[0, 1])
     assert found.scan_.num_validation == 2
     assert found.scan_.parts_read == by_hand(40, 2 / 0.005, first=1) == by_hand(40, 2 / 0.005) + 1
 
@@ -316,6 +316,27 @@ def test_a_label_that_comes_late(tmp_path):
         PartialScanClassifier("tree", 8, benefit=np.eye(3)).fit_file(
             tmp_path / "late.csv", label="y"
         )
+
+
+@pytest.mark.parametrize(
+    "benefit",
+    [None, {("yes", "yes"): 5.0, ("no", "no"): 1.0}, lambda rows, labels: np.eye(len(labels))],
+)
+@pytest.mark.parametrize("validation", ["batch", "sequential"])
+@pytest.mark.filterwarnings("ignore::bayes_lcs.DriftWarning")
+def test_one_label_so_far_is_not_taken_for_all(tmp_path, benefit, validation):
+    """The first parts hold one label only: that others will come must first become unlikely."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=20_000).round(6)
+    y = np.where((np.arange(20_000) < 900) | (x < 0), "no", "yes")
+    pd.DataFrame({"x": x, "y": y}).to_csv(tmp_path / "late.csv", index=False)
+    found = PartialScanClassifier(
+        "tree", 64, benefit=benefit, validation=validation, shuffle=False, random_state=0
+    )
+    found.fit_file(tmp_path / "late.csv", label="y")
+    assert found.scan_.parts_read >= 8
+    assert found.scan_.bytes_read > (tmp_path / "late.csv").stat().st_size / 10
+    assert found.classes_.tolist() == ["no", "yes"]
 
 
 def test_a_benefit_without_a_number_is_named(tmp_path):
