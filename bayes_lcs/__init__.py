@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from bayes_lcs.clustering.kmeans import KMeans as KMeans
     from bayes_lcs.clustering.mixture import MixtureClusterer as MixtureClusterer
     from bayes_lcs.clustering.online_kmeans import OnlineKMeans as OnlineKMeans
+    from bayes_lcs.core.errors import CheckpointWarning as CheckpointWarning
     from bayes_lcs.core.errors import InterruptedWarning as InterruptedWarning
     from bayes_lcs.core.errors import NotExactError as NotExactError
     from bayes_lcs.core.priors import Gamma as Gamma
     from bayes_lcs.core.schema import Schema as Schema
+    from bayes_lcs.data.checkpoints import checkpoints as checkpoints
     from bayes_lcs.data.datasets import load_dataset as load_dataset
     from bayes_lcs.data.errors import DataError as DataError
     from bayes_lcs.data.meetings import meeting_requests as meeting_requests
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
     from bayes_lcs.scaling.result import LearningCurveResult as LearningCurveResult
 
 _HOMES = {
+    "CheckpointWarning": "bayes_lcs.core.errors",
     "ClusteredNaiveBayes": "bayes_lcs.models.clustered",
     "Comparison": "bayes_lcs.evaluation.comparison",
     "CompleteSharing": "bayes_lcs.models.complete_sharing",
@@ -125,6 +128,7 @@ _HOMES = {
     "SharedNaiveBayesClassifier": "bayes_lcs.classification.shared_naive_bayes",
     "asymmetric_loss_curve": "bayes_lcs.evaluation.losses",
     "average_learning_curve": "bayes_lcs.evaluation.learning_curves",
+    "checkpoints": "bayes_lcs.data.checkpoints",
     "clustering_accuracy": "bayes_lcs.evaluation.cluster_accuracy",
     "clustering_learning_curve": "bayes_lcs.evaluation.cluster_accuracy",
     "compare": "bayes_lcs.evaluation.comparison",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["InterruptedWarning", "NotExactError"]
+__all__ = ["CheckpointWarning", "InterruptedWarning", "NotExactError"]
 
 
 class NotExactError(ValueError):
@@ -11,3 +11,7 @@ class NotExactError(ValueError):
 
 class InterruptedWarning(UserWarning):
     """Work was stopped from outside; what was done is kept, and the result says so."""
+
+
+class CheckpointWarning(UserWarning):
+    """Work cannot be written down any more; it goes on, but cannot be resumed."""

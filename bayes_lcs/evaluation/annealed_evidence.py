@@ -20,10 +20,11 @@ from bayes_lcs.evaluation.bracketed_evidence import (
     TARGET_VARIANCE,
     chains_for,
     concluded,
+    from_both_ends,
     log_known_labels,
     posterior_starts,
 )
-from bayes_lcs.evaluation.log_evidence import Bracket, LogEvidence, MeanWeight
+from bayes_lcs.evaluation.log_evidence import LogEvidence
 
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
@@ -108,11 +109,15 @@ def annealed_evidence(
     items = data.num_groups + int((data.labels < 0).sum())
     work = float(items * len(schedule.temperatures))
     num_chains = chains_for(trial, precision, max_chains, work)
-    problem, done = anneal(problem, schedule, chains=num_chains, seed=seeds[2], progress=progress)
-    found = MeanWeight.of(done.log_weights)
-    forward = MeanWeight(base + found.value, found.standard_error, found.effective_draws)
-    ends = None
-    if bracket:
+
+    def forwards() -> FloatArray:
+        nonlocal problem
+        problem, done = anneal(
+            problem, schedule, chains=num_chains, seed=seeds[2], progress=progress
+        )
+        return done.log_weights
+
+    def backwards() -> tuple[FloatArray, bool]:
         starts, rigorous = posterior_starts(model, data, num_chains, seeds[3], progress)
         _, back = anneal(
             problem,
@@ -122,9 +127,9 @@ def annealed_evidence(
             starts=problem.states(starts),
             progress=progress,
         )
-        up = MeanWeight.of(-back.log_weights)
-        reverse = MeanWeight(base - up.value, up.standard_error, up.effective_draws)
-        ends = Bracket(forward, reverse, rigorous)
+        return back.log_weights, rigorous
+
+    found = from_both_ends(base, forwards, backwards if bracket else None)
     steps = len(schedule.temperatures) - 1
     how = f"annealed importance sampling ({variant}), {num_chains} chains over {steps} temperatures"
-    return concluded(forward, ends, method="ais", model=model.name, how=how)
+    return concluded(found, method="ais", model=model.name, how=how)

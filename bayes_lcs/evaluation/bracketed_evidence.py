@@ -6,11 +6,15 @@ How many chains there are, where those at the other end start, how both ends are
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.errors import InterruptedWarning
+from bayes_lcs.core.interruption import RunsInterrupted
 from bayes_lcs.core.naive_bayes import log_label_marginal
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.evaluation.log_evidence import Bracket, EvidenceWarning, LogEvidence, MeanWeight
@@ -26,6 +30,7 @@ __all__ = [
     "TARGET_VARIANCE",
     "chains_for",
     "concluded",
+    "from_both_ends",
     "log_known_labels",
     "posterior_starts",
 ]
@@ -49,6 +54,9 @@ LEAST_CHAINS = 64
 
 MARGIN = 1.25
 """Chains beyond those that the trial asks for, since it is short."""
+
+FEWEST_KEPT = 16
+"""Runs that are worth an estimate after Ctrl-C."""
 
 LEAST_EFFECTIVE_CHAINS = 20.0
 MOST_EXACT_GROUPS = 21
@@ -131,10 +139,67 @@ def posterior_starts(
     return {name: values[chosen] for name, values in flat.items()}, False
 
 
-def concluded(
-    forward: MeanWeight, ends: Bracket | None, *, method: str, model: str, how: str
-) -> LogEvidence:
+class BothEnds(NamedTuple):
+    """What runs from the two ends found.
+
+    Attributes
+    ----------
+    forward
+        From runs that began at the base.
+    ends
+        With those that began at draws from the posterior; None without them.
+    interrupted
+        What Ctrl-C cut short, in words.
+    """
+
+    forward: MeanWeight
+    ends: Bracket | None
+    interrupted: str = ""
+
+
+def from_both_ends(
+    base: float,
+    forwards: Callable[[], FloatArray],
+    backwards: Callable[[], tuple[FloatArray, bool]] | None,
+) -> BothEnds:
+    """Add the means of log weights ``(runs, parts)`` to a known log normaliser.
+
+    After Ctrl-C the runs that had come to their end are kept, if they are not too few: how many
+    they are does not depend on their weights.
+
+    Parameters
+    ----------
+    base
+        Log normaliser of the distribution at which runs forwards begin.
+    forwards
+        Makes them.
+    backwards
+        Makes those from the other end, and says whether they began at exact draws.
+    """
+    cut = ""
+    try:
+        weights = forwards()
+    except RunsInterrupted as stopped:
+        weights = stopped.log_weights
+        if len(weights) < FEWEST_KEPT:
+            raise KeyboardInterrupt from None
+        cut = f"interrupted after {len(weights)} runs"
+    found = MeanWeight.of(weights)
+    forward = MeanWeight(base + found.value, found.standard_error, found.effective_draws)
+    if backwards is None or cut:
+        return BothEnds(forward, None, cut)
+    try:
+        back, rigorous = backwards()
+    except KeyboardInterrupt:
+        return BothEnds(forward, None, "interrupted before the runs from the other end")
+    up = MeanWeight.of(-back)
+    reverse = MeanWeight(base - up.value, up.standard_error, up.effective_draws)
+    return BothEnds(forward, Bracket(forward, reverse, rigorous))
+
+
+def concluded(found: BothEnds, *, method: str, model: str, how: str) -> LogEvidence:
     """The estimate with its bracket in words, and a warning where it cannot be trusted."""
+    forward, ends = found.forward, found.ends
     if ends is not None:
         source = "exact draws" if ends.rigorous else "draws of converged chains, not exact ones"
         how += (
@@ -143,8 +208,16 @@ def concluded(
         )
         if not ends.agrees:
             how += "; the two ends disagree"
+    if found.interrupted:
+        how += f"; {found.interrupted}"
+        warnings.warn(
+            f"{found.interrupted}: the estimate rests on what was done",
+            InterruptedWarning,
+            stacklevel=4,
+        )
     _warn(forward, ends)
-    return LogEvidence.estimated(forward, method, model, how, ends)
+    evidence = LogEvidence.estimated(forward, method, model, how, ends)
+    return replace(evidence, interrupted=bool(found.interrupted))
 
 
 def _warn(forward: MeanWeight, ends: Bracket | None) -> None:

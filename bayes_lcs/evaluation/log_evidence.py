@@ -116,6 +116,8 @@ class LogEvidence:
         How it was obtained, in words.
     bracket
         The two bounds, where both were estimated.
+    interrupted
+        Whether Ctrl-C cut the work short; ``how`` says where.
     """
 
     value: float
@@ -127,6 +129,7 @@ class LogEvidence:
     model: str
     how: str = ""
     bracket: Bracket | None = None
+    interrupted: bool = False
 
     @classmethod
     def exact(cls, value: float, method: str, model: str, how: str = "") -> LogEvidence:

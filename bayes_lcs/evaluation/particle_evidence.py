@@ -10,23 +10,27 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.interruption import RunsInterrupted, interruptible
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.core.protocols import KnownPartitionModel
+from bayes_lcs.data.checkpoints import work
 from bayes_lcs.evaluation.bracketed_evidence import (
     COARSE,
     TARGET_VARIANCE,
     chains_for,
     concluded,
+    from_both_ends,
     log_known_labels,
     posterior_starts,
 )
-from bayes_lcs.evaluation.log_evidence import Bracket, LogEvidence, MeanWeight
+from bayes_lcs.evaluation.log_evidence import LogEvidence
 
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
@@ -62,12 +66,18 @@ def _run_all(
     """Log estimates ``(runs, parts)``; ``ends`` ``(runs, M)`` are places to which they are led.
 
     Parts that needed more room are put back with it.
+
+    Raises
+    ------
+    RunsInterrupted
+        After Ctrl-C, with the estimates of the runs that were made.
     """
     from bayes_lcs.inference.particles import estimate
 
     length = parts[0].length
     size = RUNS_A_CALL if length * num_particles * RUNS_A_CALL <= CALL_SIZE else 1
-    calls = [(number, first) for number in range(len(parts)) for first in range(0, runs, size)]
+    # Run after run, so that after Ctrl-C some runs are whole.
+    calls = [(number, first) for first in range(0, runs, size) for number in range(len(parts))]
 
     def call(number: int, first: int) -> FloatArray:
         posed = parts[number]
@@ -84,20 +94,48 @@ def _run_all(
         )
         return found
 
-    pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
-    found: list[FloatArray] = []
     what = f"{num_particles} particles" + (", backwards" if ends is not None else "")
-    with progress_bar("reading", len(calls), progress) as tick:
+    decisive = [_decisive(posed) for posed in parts]
+    with (
+        work("particles", decisive, runs, num_particles, seed, ends) as written,
+        progress_bar("reading", len(calls), progress) as tick,
+    ):
+        found: list[FloatArray] = [piece["found"] for piece in written.pieces]
+        tick(len(found), what)
+        pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         try:
-            # The first call compiles the program for all of them.
-            found.append(call(*calls[0]))
-            tick(1, what)
-            for future in [pool.submit(call, *each) for each in calls[1:]]:
-                found.append(future.result())
+            if len(found) < len(calls):
+                # The first call compiles the program for all of them.
+                found.append(interruptible(partial(call, *calls[len(found)])))
+                written.keep(dict, {"found": found[-1]})
                 tick(1, what)
+            for future in [pool.submit(call, *each) for each in calls[len(found) :]]:
+                found.append(future.result())
+                written.keep(dict, {"found": found[-1]})
+                tick(1, what)
+            written.end()
+        except KeyboardInterrupt:
+            raise RunsInterrupted(_by_run(found, len(parts))) from None
         finally:
-            pool.shutdown(cancel_futures=True)
-    return np.concatenate(found).reshape(len(parts), runs).T
+            pool.shutdown(wait=False, cancel_futures=True)
+    return _by_run(found, len(parts))
+
+
+def _decisive(posed: Posed) -> list[Any]:
+    import jax
+
+    # Not the design itself: how much room it has changes nothing, and may have grown.
+    leaves = jax.tree.leaves((posed.part, posed.stages))
+    return [type(posed.design).__name__, leaves, posed.items]
+
+
+def _by_run(found: list[FloatArray], num_parts: int) -> FloatArray:
+    """Estimates of all parts in the calls made, ``(runs, parts)``, of whole runs."""
+    whole = len(found) // num_parts * num_parts
+    if not whole:
+        return np.zeros((0, num_parts))
+    stacked = np.stack(found[:whole]).reshape(whole // num_parts, num_parts, -1)
+    return stacked.transpose(0, 2, 1).reshape(-1, num_parts)
 
 
 def _settle(
@@ -160,23 +198,23 @@ def particle_evidence(
     hopeless = trial.var(axis=0, ddof=1).max() > HOPELESS * TARGET_VARIANCE
     if hopeless:
         precision, max_chains = precision or COARSE, min(max_chains or FEW_RUNS, FEW_RUNS)
-    work = UPDATES_A_PLACE * sum(len(part.items) for part in parts) * num_particles
-    runs = chains_for(trial, precision, max_chains, work)
-    found = MeanWeight.of(_run_all(parts, runs, num_particles, seeds[1], progress))
-    forward = MeanWeight(base + found.value, found.standard_error, found.effective_draws)
-    ends = None
-    if bracket:
+    updates = UPDATES_A_PLACE * sum(len(part.items) for part in parts) * num_particles
+    runs = chains_for(trial, precision, max_chains, updates)
+
+    def forwards() -> FloatArray:
+        return _run_all(parts, runs, num_particles, seeds[1], progress)
+
+    def backwards() -> tuple[FloatArray, bool]:
         starts, rigorous = posterior_starts(model, data, runs, seeds[2], progress)
         ends_at = starts[unknown].astype(np.int64)
         if unknown == "z":
             ends_at = np.array([first_occurrence(z) for z in ends_at])
-        back = _run_all(parts, runs, num_particles, seeds[3], progress, ends_at)
-        up = MeanWeight.of(-back)
-        reverse = MeanWeight(base - up.value, up.standard_error, up.effective_draws)
-        ends = Bracket(forward, reverse, rigorous)
+        return _run_all(parts, runs, num_particles, seeds[3], progress, ends_at), rigorous
+
+    found = from_both_ends(base, forwards, backwards if bracket else None)
     summed, items = ("partitions", "group") if unknown == "z" else ("missing labels", "row")
     how = (
         f"{summed} summed over by {num_particles} particles that read one {items} after the "
         f"other, {runs} runs"
     )
-    return concluded(forward, ends, method="particles", model=model.name, how=how)
+    return concluded(found, method="particles", model=model.name, how=how)

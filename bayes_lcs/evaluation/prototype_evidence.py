@@ -19,6 +19,7 @@ from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.dirichlet import log_dirichlet_density
 from bayes_lcs.core.naive_bayes import log_label_marginal
 from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.data.checkpoints import work
 from bayes_lcs.inference.laplace_importance import Broad, LogIntegral, log_integral
 
 if TYPE_CHECKING:
@@ -135,20 +136,25 @@ def prototype_factors(
     schema = counts.schema
     prior = model.feature_parameters(schema)
     seeds = np.random.SeedSequence(seed).spawn(schema.num_labels * schema.num_features)
-    factors: list[LogIntegral] = []
-    with progress_bar("prototype evidence", len(seeds), progress) as tick:
-        for label in range(schema.num_labels):
-            for feature in range(schema.num_features):
-                cells = schema.cells_of(feature)
-                rng = np.random.default_rng(seeds[len(factors)])
-                values = counts.features[:, label, cells]
-                if schema.num_values[feature] == 1 or not values.any():
-                    factors.append(LogIntegral(0.0, 0.0, float(num_draws)))
-                else:
-                    factors.append(
-                        _settled_factor(model, values, prior[label, cells], num_draws, rng)
-                    )
-                tick()
+    pairs = [(y, f) for y in range(schema.num_labels) for f in range(schema.num_features)]
+    decisive = (model, prior, counts.features, num_draws, seed)
+    with (
+        work("prototype", *decisive) as written,
+        progress_bar("prototype evidence", len(pairs), progress) as tick,
+    ):
+        factors = [LogIntegral(*piece["integral"].tolist()) for piece in written.pieces]
+        tick(len(factors))
+        for label, feature in pairs[len(factors) :]:
+            cells = schema.cells_of(feature)
+            rng = np.random.default_rng(seeds[len(factors)])
+            values = counts.features[:, label, cells]
+            if schema.num_values[feature] == 1 or not values.any():
+                factors.append(LogIntegral(0.0, 0.0, float(num_draws)))
+            else:
+                factors.append(_settled_factor(model, values, prior[label, cells], num_draws, rng))
+            written.keep(dict, {"integral": np.asarray(factors[-1])})
+            tick()
+        written.end()
     return factors
 
 

@@ -9,16 +9,20 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.interruption import interruptible
 from bayes_lcs.core.progress import Tick
+from bayes_lcs.data.checkpoints import Arrays, Work
+from bayes_lcs.inference.written_states import as_arrays, from_arrays
 
 __all__ = ["AnnealedChains", "AnnealedDesign", "AnnealedProblem"]
 
@@ -26,6 +30,9 @@ FloatArray = NDArray[np.float64]
 
 SEGMENT = 64
 """Temperatures that chains pass through in one call."""
+
+LOOK_SECONDS = 0.5
+"""Between two looks at how far the chains have come."""
 
 MOST_IN_A_CALL = 8
 """Chains that run one after the other in one call: few, so that calls end soon."""
@@ -101,6 +108,27 @@ def _segment(
     return jax.lax.map(path, (keys, states))
 
 
+class _Part(NamedTuple):
+    """Some chains on their way.
+
+    Attributes
+    ----------
+    states
+        Where they are.
+    made
+        Steps made of the present move.
+    gained : (chains, B)
+        By their log weights, in these steps.
+    logs : (chains, B)
+        What is tempered, of the states.
+    """
+
+    states: Any
+    made: int
+    gained: Any
+    logs: Any
+
+
 class AnnealedChains:
     """Chains at a temperature, in parts that run side by side.
 
@@ -125,81 +153,178 @@ class AnnealedChains:
         self._stop = threading.Event()
         self._workers = _num_workers(chains)
         size = _part_size(chains // self._workers)
-        parts = [slice(first, first + size) for first in range(0, chains, size)]
+        self._slices = [slice(first, first + size) for first in range(0, chains, size)]
         with jax.enable_x64(True):
             # Of two keys of their own: folding a number in is what splitting does, too.
             begin_key, move_key = jax.random.split(rng_key)
             keys = jax.random.split(move_key, chains)
-            self._keys = [keys[part] for part in parts]
+            self._keys = [keys[part] for part in self._slices]
             first_keys = jax.random.split(begin_key, chains)
-            self._states = [
-                _begin(problem.design, problem.data, first_keys[part])
-                if starts is None
-                else jax.tree.map(lambda leaf, part=part: leaf[part], starts)
-                for part in parts
-            ]
+
+            def begin(part: slice) -> Any:
+                if starts is None:
+                    return _begin(problem.design, problem.data, first_keys[part])
+                return jax.tree.map(lambda leaf: leaf[part], starts)
+
+            states = [interruptible(partial(_in_x64, begin, part)) for part in self._slices]
+        self._parts = [_Part(state, 0, 0.0, None) for state in states]
         self.log_likelihoods: FloatArray = np.zeros((chains, 0))
 
     def move(
-        self, deltas: FloatArray, temperatures: FloatArray, tick: Tick | None = None
+        self,
+        deltas: FloatArray,
+        temperatures: FloatArray,
+        tick: Tick | None = None,
+        written: Work | None = None,
+        beside: Arrays = MappingProxyType({}),
     ) -> FloatArray:
-        """Pass through temperatures; what the log weights ``(chains, B)`` gained by the steps."""
-        with ThreadPoolExecutor(self._workers) as pool:
+        """Pass through temperatures; what the log weights ``(chains, B)`` gained by the steps.
+
+        Parameters
+        ----------
+        written, beside
+            Where the way is kept, and from where it goes on; and what is kept beside it.
+        """
+        if written is not None and written.state is not None:
+            self._restore(written.state, tick)
+        pool = ThreadPoolExecutor(self._workers)
+        try:
             futures = [
                 pool.submit(self._move_part, part, deltas, temperatures, tick)
-                for part in range(len(self._states))
+                for part in range(len(self._parts))
             ]
-            try:
-                done = [future.result() for future in futures]
-            except BaseException:
-                self._stop.set()
-                raise
+            while True:
+                done, under_way = wait(futures, LOOK_SECONDS, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                if not under_way:
+                    break
+                if written is not None:
+                    written.keep(partial(_as_arrays, tuple(self._parts), beside))
+        except BaseException:
+            self._stop.set()
+            raise
+        finally:
+            # After Ctrl-C nobody waits for steps that nobody will use.
+            pool.shutdown(wait=False, cancel_futures=True)
+        if written is not None:
+            written.end(partial(_as_arrays, tuple(self._parts), beside))
         self._steps_made += len(deltas)
-        gained, logs = (np.concatenate(each) for each in zip(*done, strict=True))
-        self.log_likelihoods = logs
+        gained, self.log_likelihoods = self._finished(len(deltas))
+        self._parts = [part._replace(made=0, gained=0.0) for part in self._parts]
         return gained
 
     def _move_part(
         self, part: int, deltas: FloatArray, temperatures: FloatArray, tick: Tick | None
-    ) -> tuple[FloatArray, FloatArray]:
+    ) -> None:
         design, data = self._problem.design, self._problem.data
-        total: Any = 0.0
         # Once at least, for the likelihoods of states that have not moved.
-        for first in range(0, max(len(deltas), 1), SEGMENT):
+        while self._parts[part].logs is None or self._parts[part].made < len(deltas):
             if self._stop.is_set():
                 raise KeyboardInterrupt
-            number = min(SEGMENT, len(deltas) - first)
+            now = self._parts[part]
+            number = min(SEGMENT, len(deltas) - now.made)
             with jax.enable_x64(True):
-                self._states[part], gained, logs = _segment(
+                states, gained, logs = _segment(
                     design,
                     data,
                     self._keys[part],
-                    self._states[part],
+                    now.states,
                     *(
-                        jnp.asarray(np.pad(values[first : first + number], (0, SEGMENT - number)))
+                        jnp.asarray(np.pad(values[now.made :][:number], (0, SEGMENT - number)))
                         for values in (deltas, temperatures)
                     ),
                     jnp.asarray(number),
-                    jnp.asarray(self._steps_made + first),
+                    jnp.asarray(self._steps_made + now.made),
                     self._is_reversed,
                 )
-                total = total + np.asarray(gained)
-            if tick is not None:
-                where = "backwards" if self._is_reversed else "forwards"
-                tick(number * len(self._keys[part]), where)
-        return total, np.asarray(logs)
+                gained, logs = now.gained + np.asarray(gained), np.asarray(logs)
+            self._parts[part] = _Part(states, now.made + number, gained, logs)
+            self._tell(part, number, tick)
+
+    def _tell(self, part: int, steps: int, tick: Tick | None) -> None:
+        if tick is not None:
+            where = "backwards" if self._is_reversed else "forwards"
+            tick(steps * len(self._keys[part]), where)
+
+    def _restore(self, state: Arrays, tick: Tick | None) -> None:
+        """Go on from what was written, unless that was with other parts: on other cores."""
+        if len(state["made"]) != len(self._parts):
+            return
+        with jax.enable_x64(True):
+            states = from_arrays(state, self._parts[0].states)
+            for number, (part, made) in enumerate(zip(self._slices, state["made"], strict=True)):
+                if made:
+                    own = jax.tree.map(lambda leaf, part=part: leaf[part], states)
+                    gained, logs = state["gained"][part], state["logs"][part]
+                    self._parts[number] = _Part(own, int(made), gained, logs)
+                    self._tell(number, int(made), tick)
+
+    def _finished(self, steps: int) -> tuple[FloatArray, FloatArray]:
+        done = [part for part in self._parts if part.made == steps and part.logs is not None]
+        if not done:
+            return np.zeros((0, 0)), np.zeros((0, 0))
+        return (
+            np.concatenate([np.broadcast_to(part.gained, part.logs.shape) for part in done]),
+            np.concatenate([part.logs for part in done]),
+        )
+
+    def finished_weights(self, steps: int) -> FloatArray:
+        """What the log weights gained of chains that have made all of ``steps``, after Ctrl-C."""
+        return self._finished(steps)[0]
 
     @property
     def states(self) -> Any:
         """Where the chains are, a pytree with a leading chain axis."""
+        states = [part.states for part in self._parts]
         with jax.enable_x64(True):
-            return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *self._states)
+            return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *states)
+
+    def snapshot(self) -> Callable[[], Arrays]:
+        """What gives the states of now, between two moves, for `restored`."""
+        states = [part.states for part in self._parts]
+        return partial(_with_logs, states, self.log_likelihoods)
+
+    def restored(self, written: Arrays, steps_made: int) -> None:
+        """Go on from what `snapshot` gave after so many steps."""
+        with jax.enable_x64(True):
+            states = from_arrays(written, self._parts[0].states)
+            self._parts = [
+                _Part(jax.tree.map(lambda leaf, part=part: leaf[part], states), 0, 0.0, None)
+                for part in self._slices
+            ]
+        self._steps_made, self.log_likelihoods = steps_made, written["logs"]
 
     @property
     def overflowed(self) -> bool:
         """Whether a chain ran out of room, which voids it."""
         with jax.enable_x64(True):
             return bool(jax.vmap(self._problem.design.overflowed)(self.states).any())
+
+
+def _with_logs(states: list[Any], logs: FloatArray) -> Arrays:
+    return {**as_arrays(states), "logs": logs}
+
+
+def _in_x64(call: Callable[[slice], Any], part: slice) -> Any:
+    with jax.enable_x64(True):
+        return call(part)
+
+
+def _as_arrays(parts: tuple[_Part, ...], beside: Arrays) -> Arrays:
+    logs = next((part.logs for part in parts if part.logs is not None), np.zeros((1, 0)))
+
+    def whole(part: _Part, values: Any) -> FloatArray:
+        size = len(jax.tree.leaves(part.states)[0])
+        return np.broadcast_to(0.0 if values is None else values, (size, logs.shape[1]))
+
+    return {
+        **beside,
+        **as_arrays([part.states for part in parts]),
+        "made": np.array([part.made for part in parts]),
+        "gained": np.concatenate([whole(part, part.gained) for part in parts]),
+        "logs": np.concatenate([whole(part, part.logs) for part in parts]),
+    }
 
 
 def _num_workers(chains: int) -> int:

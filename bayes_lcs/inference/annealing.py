@@ -18,13 +18,16 @@ are then frozen: the estimate itself comes from new chains and stays unbiased.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.interruption import RunsInterrupted
 from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.data.checkpoints import Arrays, Work, work
 from bayes_lcs.inference.annealed_chains import AnnealedChains, AnnealedProblem
 
 __all__ = ["Annealed", "Schedule", "anneal", "pilot_schedule"]
@@ -93,24 +96,51 @@ def pilot_schedule(
 
     Returns the problem too, with more room if the pilot needed it.
     """
-    with progress_bar("pilot", MOST_PILOT_STEPS, progress) as tick:
+    decisive = (problem.design, jax.tree.leaves(problem.data), seed)
+    with (
+        work("pilot", *decisive) as written,
+        progress_bar("pilot", MOST_PILOT_STEPS, progress) as tick,
+    ):
+        problem, enlargements = _enlarged(problem, written)
         while True:
             chains = AnnealedChains(problem, PILOT_CHAINS, _key(seed, 7))
-            chains.move(np.zeros(0), np.zeros(0))
             temperatures = [0.0]
-            for _ in range(MOST_PILOT_STEPS):
+            if written.state is None:
+                chains.move(np.zeros(0), np.zeros(0))
+            else:
+                temperatures = written.state["temperatures"].tolist()
+                chains.restored(written.state, len(temperatures) - 1)
+                written.state = None
+            while temperatures[-1] < 1.0 and len(temperatures) <= MOST_PILOT_STEPS:
                 new = _next_temperature(temperatures[-1], chains.log_likelihoods)
                 chains.move(np.array([new - temperatures[-1]]), np.array([new]))
                 temperatures.append(new)
+                written.keep(_reached(chains, temperatures, enlargements))
                 tick(1, f"temperature {new:.3g}")
-                if new >= 1.0:
-                    break
+            written.end(_reached(chains, temperatures, enlargements))
             if temperatures[-1] < 1.0:
                 temperatures.append(1.0)
             if not chains.overflowed:
                 variance = 1.0 / PILOT_EFFICIENCY - 1.0
                 return problem, Schedule(np.asarray(temperatures), variance)
-            problem = problem.enlarged()
+            problem, enlargements = problem.enlarged(), enlargements + 1
+
+
+def _reached(
+    chains: AnnealedChains, temperatures: list[float], enlargements: int
+) -> Callable[[], Arrays]:
+    """What gives the state of a pilot as it is now."""
+    states, so_far = chains.snapshot(), tuple(temperatures)
+    own = {"temperatures": so_far, "enlargements": enlargements}
+    return lambda: {**states(), **{name: np.asarray(value) for name, value in own.items()}}
+
+
+def _enlarged(problem: AnnealedProblem, written: Work) -> tuple[AnnealedProblem, int]:
+    """The problem with the room that it had when its chains were written down."""
+    enlargements = 0 if written.state is None else int(written.state["enlargements"])
+    for _ in range(enlargements):
+        problem = problem.enlarged()
+    return problem, enlargements
 
 
 class Annealed(NamedTuple):
@@ -145,12 +175,23 @@ def anneal(
     deltas = np.diff(taus)
     at = taus[1:] if starts is None else taus[:-1][::-1]
     deltas = deltas if starts is None else deltas[::-1]
-    while True:
-        moved = AnnealedChains(problem, chains, _key(seed, 10 if starts is None else 11), starts)
-        with progress_bar("annealing", chains * len(deltas), progress) as tick:
-            log_weights = moved.move(deltas, at, tick)
-        if not moved.overflowed:
-            return problem, Annealed(log_weights, moved.states)
-        if starts is not None:
-            raise RuntimeError("a reversed chain ran out of room; enlarge the problem first")
-        problem = problem.enlarged()
+    decisive = (problem.design, jax.tree.leaves(problem.data), taus, chains, seed)
+    with work("annealing", *decisive, jax.tree.leaves(starts)) as written:
+        problem, enlargements = _enlarged(problem, written)
+        while True:
+            key = _key(seed, 10 if starts is None else 11)
+            moved = AnnealedChains(problem, chains, key, starts)
+            try:
+                with progress_bar("annealing", chains * len(deltas), progress) as tick:
+                    beside = {"enlargements": np.asarray(enlargements)}
+                    log_weights = moved.move(deltas, at, tick, written, beside)
+            except KeyboardInterrupt:
+                if moved.overflowed:
+                    raise
+                raise RunsInterrupted(moved.finished_weights(len(deltas))) from None
+            if not moved.overflowed:
+                return problem, Annealed(log_weights, moved.states)
+            if starts is not None:
+                raise RuntimeError("a reversed chain ran out of room; enlarge the problem first")
+            problem, enlargements = problem.enlarged(), enlargements + 1
+            written.state = None

@@ -1,10 +1,11 @@
 """Running chains of a kernel: side by side, in chunks of about half a second, with room to grow.
 
 The driver returns to Python after every chunk, so that progress shows and Ctrl-C keeps what is
-done. The key of a sweep depends on the chain and the number of the sweep only, states are put in
-order at certain numbers of sweeps only, and empty slots at the end change nothing: so neither the
-length of the chunks nor the number of slots changes a draw. A chunk that ran out of slots is
-thrown away and repeated with more.
+done; inside :func:`bayes_lcs.checkpoints` draws and states are written down at times. The key of a
+sweep depends on the chain and the number of the sweep only, states are put in order at certain
+numbers of sweeps only, and empty slots at the end change nothing: so neither the length of the
+chunks nor the number of slots changes a draw. A chunk that ran out of slots is thrown away and
+repeated with more.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.interruption import interruptible
 from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.data.checkpoints import Arrays, Work, work
+from bayes_lcs.inference.written_states import as_arrays, from_arrays
 
 __all__ = ["AVERAGED", "ChainDraws", "ChainProblem", "run_chains"]
 
@@ -144,7 +148,17 @@ def run_chains(
         keys = jax.random.split(jax.random.fold_in(root, 0), chains)
         start_keys = jax.random.split(jax.random.fold_in(root, 1), chains)
         state = problem.start(start_keys, np.random.default_rng(seed))
-        return _drive(problem, keys, state, draws, warmup, thin, progress)
+        decisive = (
+            problem.design,
+            jax.tree.leaves(problem.data),
+            draws,
+            warmup,
+            chains,
+            thin,
+            seed,
+        )
+        with work("sampling", *decisive) as kept:
+            return _drive(problem, keys, state, draws, warmup, thin, progress, kept)
 
 
 def num_parts(chains: int, cores: int) -> int:
@@ -200,15 +214,25 @@ class _Parts:
 
         parts = list(zip(self.keys, self.states, strict=True))
         # The first part compiles the program for all of them.
-        first = [run_part(parts.pop(0))] if self.new_shape or self.count == 1 else []
-        with ThreadPoolExecutor(self.count) as pool:
+        alone = self.new_shape or self.count == 1
+        first = [interruptible(partial(run_part, parts.pop(0)))] if alone else []
+        pool = ThreadPoolExecutor(self.count)
+        try:
             results = first + list(pool.map(run_part, parts))
+        finally:
+            # After Ctrl-C nobody waits for chunks whose results are thrown away.
+            pool.shutdown(wait=False, cancel_futures=True)
         self.new_shape = False
         return [state for state, _ in results], [info for _, info in results]
 
     def keep(self, states: list[Any]) -> None:
         """Go on from here."""
         self.states = states
+
+    def restore(self, written: Arrays) -> None:
+        """Go on from states that were written down."""
+        self.states = self._split(from_arrays(written, self.states[0]))
+        self.new_shape = True
 
     def enlarge(self) -> None:
         """Make more room, in all parts the same."""
@@ -231,14 +255,20 @@ def _drive(
     warmup: int,
     thin: int,
     progress: bool | None,
+    written: Work,
 ) -> ChainDraws:
     chains = len(keys)
     parts = _Parts(problem, keys, state)
-    kept: list[Any] = []
+    kept: list[dict[str, NDArray]] = list(written.pieces)
     done, total = 0, warmup + draws * thin
+    averages: Any = 0.0
+    if written.state is not None:
+        done, averages = int(written.state["done"]), written.state["averages"]
+        parts.restore(written.state)
     seconds_per_sweep, timed, timed_sweeps = CHUNK_SECONDS, 0.0, 0
     interrupted, rate = False, float("nan")
     with progress_bar("sampling", total, progress) as tick:
+        tick(done)
         try:
             while done < total:
                 in_warmup = done < warmup
@@ -263,20 +293,26 @@ def _drive(
                 done += size
                 info = _joined(infos, size // spacing)
                 if not in_warmup:
-                    kept.append(info)
+                    averages = averages + getattr(info, AVERAGED)
+                    kept.append({k: v for k, v in info._asdict().items() if k != AVERAGED})
+                reached = partial(_reached, parts.states, done, averages)
+                written.keep(reached, *([] if in_warmup else kept[-1:]))
                 tick(size, problem.status(info) + (f", {rate:,.0f} sweeps/s" if timed else ""))
         except KeyboardInterrupt:
             if not kept:
                 raise
             interrupted = True
-    info = {
-        name: np.concatenate([getattr(part, name) for part in kept], axis=1)
-        for name in kept[0]._fields
-        if name != AVERAGED
-    }
+            written.flush()
+        else:
+            written.end(partial(_reached, parts.states, done, averages))
+    info = {name: np.concatenate([part[name] for part in kept], axis=1) for name in kept[0]}
     sweeps = info["log_joint"].shape[1] * thin
-    averages = np.sum([getattr(part, AVERAGED) for part in kept], axis=0) / sweeps
-    return ChainDraws(info, averages, interrupted, rate)
+    return ChainDraws(info, np.asarray(averages) / sweeps, interrupted, rate)
+
+
+def _reached(states: list[Any], done: int, averages: Any) -> Arrays:
+    own = {"done": np.asarray(done), "averages": np.asarray(averages)}
+    return {**as_arrays(states), **own}
 
 
 def _joined(infos: list[Any], rows: int) -> Any:

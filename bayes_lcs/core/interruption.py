@@ -1,0 +1,53 @@
+"""Ctrl-C that is heard while compiled code runs.
+
+Python looks at signals between its own instructions only, and only in the main thread: a program
+that XLA compiles or runs for ten seconds makes Ctrl-C wait for ten seconds. Work that is done in
+another thread leaves the main thread free to hear it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["RunsInterrupted", "interruptible"]
+
+T = TypeVar("T")
+
+
+class RunsInterrupted(KeyboardInterrupt):
+    """Ctrl-C, with the log weights ``(runs, parts)`` of the runs that had come to their end."""
+
+    def __init__(self, log_weights: NDArray[np.float64]) -> None:
+        super().__init__()
+        self.log_weights = log_weights
+
+
+def interruptible(work: Callable[[], T]) -> T:
+    """The result of ``work``, called in another thread if this is the main one.
+
+    After Ctrl-C the other thread goes on to the end of ``work``, whose result is thrown away: give
+    it nothing that must not be finished, and nothing that somebody else will change meanwhile.
+
+    Examples
+    --------
+    >>> interruptible(lambda: 6 * 7)
+    42
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="interruptible").start()
+    return done.result()

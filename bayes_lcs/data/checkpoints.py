@@ -1,0 +1,347 @@
+"""Work that is kept while it is done, so that a run which was killed goes on where it was.
+
+Inside ``with checkpoints(folder)`` every long computation of this package writes down how far it
+has come: at least every half minute, when it ends, and at Ctrl-C. Run again over the same folder,
+the same program makes the same computations in the same order; each of them finds what it wrote,
+and goes on from there. As keys of random numbers depend on seeds and counts only, the numbers are
+those of a run that was never stopped.
+
+A computation is known by its place in the order, its kind, and a fingerprint of everything that
+decides its result: where these differ the folder belongs to another run, which is refused. Files
+are arrays without pickle, written atomically, with checksums. A disk that is full ends the keeping,
+with a warning, and not the work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs._version import __version__
+from bayes_lcs.core.errors import CheckpointWarning
+from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.storage import check_whole, write_with_checksum
+
+__all__ = ["Arrays", "Checkpoints", "Work", "checkpoints", "fingerprint", "work"]
+
+Arrays = Mapping[str, NDArray[Any]]
+
+SECONDS = 10.0
+"""Between two writings of one computation."""
+MOST_UNKEPT = 5.0
+"""Seconds of computations that ended without being written, all together."""
+MOST_OF_TIME = 0.1
+"""Share of the time that writing may take, unless it would be rarer than every half minute."""
+RAREST = 25.0
+
+RUN = "run.json"
+
+_current: Checkpoints | None = None
+
+
+class Checkpoints:
+    """A folder in which the computations of one run are kept.
+
+    Attributes
+    ----------
+    folder
+        Made if need be.
+    recalled
+        Number of computations that found something to go on from.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.recalled = 0
+        self._number = 0
+        self._debt = 0.0
+        self._works = True
+        folder.mkdir(parents=True, exist_ok=True)
+        self._check_version()
+
+    def _check_version(self) -> None:
+        note = self.folder / RUN
+        if not note.exists():
+            described = {"bayes_lcs": __version__}
+            write_with_checksum(note, lambda part: _write_json(part, described))
+            return
+        try:
+            known = json.loads(check_whole(note).read_text(encoding="utf-8"))
+            version = known["bayes_lcs"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                "this folder of checkpoints is damaged; remove it and begin anew",
+                file=str(self.folder),
+            ) from error
+        if version != __version__:
+            raise DataError(
+                f"these checkpoints were written by version {version}, this is {__version__}; "
+                "remove the folder and begin anew",
+                file=str(self.folder),
+            )
+
+    def next_work(self, kind: str, identity: str) -> Work:
+        """The next computation in the order of this run."""
+        self._number += 1
+        return Work(self, f"{self._number:04d}-{kind}", identity)
+
+    def remove(self) -> None:
+        """Forget everything: the run has ended, and its result is kept elsewhere."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def write(self, name: str, arrays: Arrays) -> bool:
+        """Write some arrays, or say once that nothing can be kept any more."""
+        if not self._works:
+            return False
+
+        plain: dict[str, Any] = {key: np.asarray(value) for key, value in arrays.items()}
+        assert all(value.dtype.kind != "O" for value in plain.values())  # no pickle
+
+        def write(part: Path) -> None:
+            with part.open("wb") as stream:
+                np.savez(stream, **plain)
+
+        try:
+            write_with_checksum(self.folder / f"{name}.npz", write)
+        except OSError as error:
+            self._works = False
+            warnings.warn(
+                f"nothing can be written to {self.folder} ({error.strerror or error}): the work "
+                "goes on, but cannot be resumed from here",
+                CheckpointWarning,
+                stacklevel=3,
+            )
+            return False
+        return True
+
+    def read(self, name: str) -> dict[str, NDArray[Any]] | None:
+        """Arrays that were written under a name, or None if there are none."""
+        path = self.folder / f"{name}.npz"
+        if not path.exists():
+            return None
+        try:
+            with np.load(io.BytesIO(check_whole(path).read_bytes()), allow_pickle=False) as found:
+                return {key: found[key] for key in found.files}
+        except Exception as error:
+            raise DataError(
+                f"this checkpoint is damaged ({error}); remove {self.folder} and begin anew",
+                file=str(path),
+            ) from error
+
+    def is_worth_keeping(self, seconds: float) -> bool:
+        """Whether work that ended after so long is written; short work is done again instead."""
+        if self._debt + seconds > MOST_UNKEPT:
+            return True
+        self._debt += seconds
+        return False
+
+
+class Work:
+    """One computation: what it wrote before, and what it writes.
+
+    It has a state, of which the last is kept, and pieces, of which all are. Used as a context: at
+    Ctrl-C what is known last is written down.
+
+    Attributes
+    ----------
+    state
+        As it was written last, or None.
+    pieces
+        As they were written, in their order.
+    """
+
+    def __init__(self, kept: Checkpoints | None, name: str = "", identity: str = "") -> None:
+        self._kept, self._name, self._identity = kept, name, identity
+        self.state: dict[str, NDArray[Any]] | None = None
+        self.pieces: list[dict[str, NDArray[Any]]] = []
+        self._files = 0
+        # Together, so that Ctrl-C never finds new pieces with an old state.
+        self._unwritten: tuple[list[Arrays], Callable[[], Arrays]] = ([], dict)
+        self._began = self._last = time.monotonic()
+        self._pause = SECONDS
+        if kept is not None:
+            self._recall(kept)
+
+    def _recall(self, kept: Checkpoints) -> None:
+        state = kept.read(f"{self._name}.state")
+        if state is None:
+            return
+        if str(state.pop("identity")) != self._identity:
+            raise DataError(
+                "these checkpoints are of another run: its data, settings or program differ. "
+                "Choose another folder, or remove this one and begin anew",
+                file=str(kept.folder),
+            )
+        self._files = int(state.pop("files"))
+        for number in range(self._files):
+            found = kept.read(f"{self._name}.{number:04d}")
+            if found is None:
+                raise DataError(
+                    f"a checkpoint is missing; remove {kept.folder} and begin anew",
+                    file=f"{kept.folder}/{self._name}.{number:04d}.npz",
+                )
+            self.pieces += _unpacked(found)
+        self.state = state
+        kept.recalled += 1
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether anything is written at all."""
+        return self._kept is not None
+
+    def keep(self, snapshot: Callable[[], Arrays] = dict, *pieces: Arrays) -> None:
+        """Remember state and new pieces, and write them if the last writing is some seconds ago.
+
+        ``snapshot`` is asked for the state when it is written, now or at Ctrl-C: let it hold on to
+        what was true when it was made.
+        """
+        if self._kept is None:
+            return
+        self._unwritten = ([*self._unwritten[0], *pieces], snapshot)
+        if time.monotonic() - self._last >= self._pause:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write state and pieces now."""
+        if self._kept is None:
+            return
+        began = time.monotonic()
+        pieces, snapshot = self._unwritten
+        if pieces:
+            if not self._kept.write(f"{self._name}.{self._files:04d}", _packed(pieces)):
+                return
+            self._files, self._unwritten = self._files + 1, ([], snapshot)
+        own = {"identity": np.asarray(self._identity), "files": np.asarray(self._files)}
+        self._kept.write(f"{self._name}.state", {**snapshot(), **own})
+        self._last = time.monotonic()
+        self._pause = float(np.clip((self._last - began) / MOST_OF_TIME, SECONDS, RAREST))
+
+    def end(self, snapshot: Callable[[], Arrays] = dict, *pieces: Arrays) -> None:
+        """The work is done: write it, unless it took so little that it is sooner done again."""
+        if self._kept is None:
+            return
+        self._unwritten = ([*self._unwritten[0], *pieces], snapshot)
+        if self._files or self._kept.is_worth_keeping(time.monotonic() - self._began):
+            self.flush()
+
+    @property
+    def _has_news(self) -> bool:
+        return self._unwritten != ([], dict)
+
+    def __enter__(self) -> Work:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None and issubclass(kind, KeyboardInterrupt) and self._has_news:
+            self.flush()
+
+
+def _packed(pieces: list[Arrays]) -> dict[str, NDArray[Any]]:
+    packed = {f"{i}.{key}": value for i, piece in enumerate(pieces) for key, value in piece.items()}
+    return {**packed, "count": np.asarray(len(pieces))}
+
+
+def _unpacked(found: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
+    pieces: list[dict[str, NDArray[Any]]] = [{} for _ in range(int(found.pop("count")))]
+    for key, value in found.items():
+        number, _, name = key.partition(".")
+        pieces[int(number)][name] = value
+    return pieces
+
+
+def _write_json(path: Path, described: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def checkpoints(folder: str | Path) -> Iterator[Checkpoints]:
+    """Keep the work that is done inside, in a folder, and go on from what is there.
+
+    Parameters
+    ----------
+    folder
+        Of this run alone. A program that was killed, run again over the same folder, goes on where
+        it was and ends in the same numbers. ``remove()`` of what this yields forgets everything.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayes_lcs as bl
+    >>> data, _ = bl.meeting_requests(seed=0, rows_per_person=5)
+    >>> with tempfile.TemporaryDirectory() as folder, bl.checkpoints(folder) as kept:
+    ...     found = bl.evidence(bl.Prototype(), data)
+    ...     kept.recalled
+    0
+    """
+    global _current
+    before = _current
+    _current = Checkpoints(Path(folder))
+    try:
+        yield _current
+    finally:
+        _current = before
+
+
+def work(kind: str, *decisive: Any) -> Work:
+    """The next computation of the run, with what it wrote before; kept nowhere if nothing is.
+
+    Parameters
+    ----------
+    kind
+        A word for file names.
+    decisive
+        Everything that decides the result, as for :func:`fingerprint`.
+    """
+    if _current is None:
+        return Work(None)
+    return _current.next_work(kind, fingerprint(*decisive))
+
+
+def fingerprint(*things: Any) -> str:
+    """A digest of arrays, sequences of them, and whatever else by its ``repr``.
+
+    Examples
+    --------
+    >>> fingerprint(np.arange(3), "a") == fingerprint([np.arange(3), "a"])
+    False
+    >>> fingerprint(np.arange(3), 1.0) == fingerprint(np.arange(3), 1.0)
+    True
+    """
+    digest = hashlib.sha256()
+
+    def add(thing: Any) -> None:
+        if isinstance(thing, list | tuple):
+            digest.update(f"({len(thing)}".encode())
+            for item in thing:
+                add(item)
+            digest.update(b")")
+        elif hasattr(thing, "__array__"):
+            array = np.asarray(thing)
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            if array.dtype.kind == "O":
+                digest.update(repr(array.tolist()).encode())
+            else:
+                digest.update(np.ascontiguousarray(array).data)
+        else:
+            digest.update(f"{type(thing).__name__}:{thing!r};".encode())
+
+    for thing in things:
+        add(thing)
+    return digest.hexdigest()
