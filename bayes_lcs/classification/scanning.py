@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -23,7 +24,10 @@ from bayes_lcs.classification.scan_parts import PartSource, RowPart
 from bayes_lcs.classification.scan_rows import take_rows
 from bayes_lcs.classification.settling import BatchRows, SequentialRows
 from bayes_lcs.core.errors import InterruptedWarning
+from bayes_lcs.core.interruption import interruptible
 from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.data.checkpoints import Work, fingerprint, work
+from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
 
 __all__ = ["DriftWarning", "Ensemble", "ScanPlan", "scan"]
 
@@ -92,12 +96,16 @@ def scan(
     run = _Run(plan, source, classes, validation)
     try:
         # Of a text file the number of parts may not be known before the first is read.
-        with progress_bar("Scanning", max(source.num_parts, 1), progress) as tick:
-            for part, model in _trained(plan, source):
+        with (
+            work("scan", plan.base, plan.seed, source.where, classes) as written,
+            progress_bar("Scanning", max(source.num_parts, 1), progress) as tick,
+        ):
+            for part, model in _trained(plan, source, written):
                 look = run.take(part, model)
                 tick(1, f"{run.settled:.0%} settled")
                 if look:
                     break
+            written.end()
     except KeyboardInterrupt:
         if not run.models:
             raise
@@ -111,18 +119,35 @@ def scan(
     return run.ensemble()
 
 
-def _trained(plan: ScanPlan, source: PartSource) -> Iterator[tuple[RowPart, Any]]:
-    """Parts with their models, some trained side by side."""
+def _trained(plan: ScanPlan, source: PartSource, written: Work) -> Iterator[tuple[RowPart, Any]]:
+    """Parts with their models, some trained side by side, or as they were written down."""
     parts = iter(source)
+    known = list(written.pieces)
+    for part, piece in zip(islice(parts, len(known)), known, strict=True):
+        if str(piece["part"]) != _digest(part):
+            raise source.error(
+                part, 0, None, "these rows are others than when the scan began; begin anew"
+            )
+        yield part, model_from_arrays(piece, plan.base)
     together = effective_n_jobs(plan.n_jobs)
     while batch := list(islice(parts, together)):
+        features = [plan.features(part.X) for part in batch]
         if len(batch) == 1:
-            models = [_train(plan.base, plan.features(batch[0].X), batch[0], plan.seed)]
+            models = [interruptible(partial(_train, plan.base, features[0], batch[0], plan.seed))]
         else:
             models = Parallel(together)(
-                delayed(_train)(plan.base, plan.features(part.X), part, plan.seed) for part in batch
+                delayed(_train)(plan.base, X, part, plan.seed)
+                for X, part in zip(features, batch, strict=True)
             )
-        yield from zip(batch, models, strict=True)
+        for part, model in zip(batch, models, strict=True):
+            yield part, model
+            if written.is_kept and (kept := model_arrays(model)) is not None:
+                written.keep(dict, {**kept, "part": np.asarray(_digest(part))})
+
+
+def _digest(part: RowPart) -> str:
+    X = pd.util.hash_pandas_object(part.X) if isinstance(part.X, pd.DataFrame) else part.X
+    return fingerprint(part.number, X, part.y)
 
 
 def _train(base: Any, X: Any, part: RowPart, seed: int) -> Any:

@@ -228,7 +228,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             The fitted clusterer.
         """
         del y
-        from bayes_lcs.inference.em import PlanExecutor
+        from bayes_lcs.inference.em_executor import PlanExecutor
 
         self._validate_params()
         before = None
@@ -471,6 +471,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.converged_ = best.converged
         self.log_posterior_ = best.objective
         self.log_likelihood_ = best.log_likelihood
+        self.interrupted_ = fitted.interrupted
         if fitted.interrupted:
             warnings.warn(
                 f"interrupted after {self.n_iter_} passes over the rows: the best parameters so "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
@@ -152,17 +153,18 @@ def _run(
     stop = ConvergenceRule(options.tol, executor.precision)
     results, interrupted = run_em(
         executor,
-        [steps(model, start, options.max_iter, stop) for start in starts],
+        [partial(steps, model, start, options.max_iter, stop) for start in starts],
         max_iter=options.max_iter,
         log_prior=model.log_prior,
         progress=options.verbose,
+        decisive=(model, options.tol, options.acceleration),
     )
     return FittedMixture(model, results, interrupted)
 
 
 def statistics_of(data: WeightedRows, parameters: MixtureParameters) -> MixtureStatistics:
     """Expected counts of some rows, in double precision."""
-    from bayes_lcs.inference.em import PlanExecutor
+    from bayes_lcs.inference.em_executor import PlanExecutor
 
     plan = plan_rows(data.table, data.weights)
     return PlanExecutor(plan, "double").statistics([parameters])[0]

@@ -34,7 +34,7 @@ from bayes_lcs.core.errors import CheckpointWarning
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.storage import check_whole, write_with_checksum
 
-__all__ = ["Arrays", "Checkpoints", "Work", "checkpoints", "fingerprint", "work"]
+__all__ = ["Arrays", "Checkpoints", "Work", "checkpoints", "fingerprint", "is_keeping", "work"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -65,7 +65,8 @@ class Checkpoints:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.recalled = 0
-        self._number = 0
+        self._under_way: list[str] = []
+        self._counts = {"": 0}
         self._debt = 0.0
         self._works = True
         folder.mkdir(parents=True, exist_ok=True)
@@ -93,9 +94,22 @@ class Checkpoints:
             )
 
     def next_work(self, kind: str, identity: str) -> Work:
-        """The next computation in the order of this run."""
-        self._number += 1
-        return Work(self, f"{self._number:04d}-{kind}", identity)
+        """The next computation in the order of this run, or of the one that is under way."""
+        above = self._under_way[-1] if self._under_way else ""
+        self._counts[above] += 1
+        return Work(self, f"{above}{self._counts[above]:04d}-{kind}", identity)
+
+    def begin(self, name: str) -> None:
+        """Computations from now on are parts of this one, which is not asked if it is known."""
+        self._under_way.append(f"{name}_")
+        self._counts[f"{name}_"] = 0
+
+    def end(self, name: str) -> None:
+        """The parts of a computation are done; if it is written, they are not needed any more."""
+        self._under_way.remove(f"{name}_")
+        if (self.folder / f"{name}.state.npz").exists():
+            for path in self.folder.glob(f"{name}_*"):
+                path.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Forget everything: the run has ended, and its result is kept elsewhere."""
@@ -241,6 +255,8 @@ class Work:
         return self._unwritten != ([], dict)
 
     def __enter__(self) -> Work:
+        if self._kept is not None:
+            self._kept.begin(self._name)
         return self
 
     def __exit__(
@@ -249,8 +265,11 @@ class Work:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._kept is None:
+            return
         if kind is not None and issubclass(kind, KeyboardInterrupt) and self._has_news:
             self.flush()
+        self._kept.end(self._name)
 
 
 def _packed(pieces: list[Arrays]) -> dict[str, NDArray[Any]]:
@@ -297,6 +316,11 @@ def checkpoints(folder: str | Path) -> Iterator[Checkpoints]:
         yield _current
     finally:
         _current = before
+
+
+def is_keeping() -> bool:
+    """Whether anything is written down at the moment."""
+    return _current is not None
 
 
 def work(kind: str, *decisive: Any) -> Work:

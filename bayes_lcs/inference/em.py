@@ -1,58 +1,35 @@
 """EM for mixtures of products of multinomials (Dempster, Laird and Rubin 1977).
 
-The estimator is the mode of the log-likelihood plus the model's log prior. The E-step's
-responsibilities (Meek, Thiesson and Heckerman 2002, eq. 1) are summed into expected counts as soon
-as a block's are known, and never kept; the M-step is the model's.
+The estimator is the mode of the log-likelihood plus the model's log prior. Expected counts come
+from an executor (`bayes_lcs.inference.em_executor`), the M-step is the model's.
 
-The rows come as a `PatternPlan`: a row is a list of slots, whose tables are added up by gathers,
-and to whose counts its responsibilities are added by scatter-adds. Lists and blocks are walked by
-loops whose lengths are data, not part of the program: plans of nearly one size share a program.
-
-*Precision.* In ``"double"`` everything is float64. In ``"mixed"`` log probabilities and
-responsibilities are float32; sums are float32 within a chunk of rows and float64 beyond it.
-
-*Starts.* A start is a generator that yields the parameters at which it wants statistics, is sent
-them, and returns its `EMResult`: plain EM below, SQUAREM in `bayes_lcs.inference.em_acceleration`.
-The driver answers all starts together, on all cores, and looks at the clock and the keyboard in
-between.
+*Starts.* The steps of a start are a generator that yields the parameters at which it wants
+statistics, is sent them, and returns its `EMResult`: plain EM below, SQUAREM in
+`bayes_lcs.inference.em_acceleration`. With what it asks for it says from where it could go on, if
+it were begun again. The driver answers all starts together, on all cores, looks at the clock and
+the keyboard in between, and writes down where they are.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.mixture import MixtureModel, MixtureParameters, MixtureStatistics
 from bayes_lcs.core.progress import progress_bar
-from bayes_lcs.core.statistics import merge_sums
-from bayes_lcs.inference.pattern_plan import LEAST_SLOTS, PatternPlan
+from bayes_lcs.data.checkpoints import Arrays, work
+from bayes_lcs.inference.em_executor import Precision
 
-__all__ = ["EMResult", "EMSteps", "PlanExecutor", "Precision", "em_steps", "run_em"]
+__all__ = ["ConvergenceRule", "EMRequest", "EMResult", "EMSteps", "Executor", "em_steps", "run_em"]
 
 FloatArray = NDArray[np.float64]
-Precision = Literal["mixed", "double"]
 
 ROUNDING = {"double": 4e-15, "mixed": 1e-9}
 """An improvement that is a smaller share of the objective than this is rounding."""
-
-LOG_OF_ZERO = -690.0
-"""Stands for the log of a probability of zero while fitting: differences of it stay finite."""
-
-LOG_OF_NO_COMPONENT = -1e30
-"""Stands for the log of the weight of a component that only fills a vector."""
-
-VECTOR_BYTES = 32
-"""Components are filled up to whole vectors: XLA's loops over 50 take twice those over 56."""
-
-UNROLL = LEAST_SLOTS
 
 
 class EMResult(NamedTuple):
@@ -72,6 +49,8 @@ class EMResult(NamedTuple):
         Number of passes over the rows.
     converged
         Whether the stopping rule was met.
+    ended
+        Whether there is nothing left to do; False of a place on the way.
     """
 
     parameters: MixtureParameters
@@ -79,6 +58,7 @@ class EMResult(NamedTuple):
     statistics: MixtureStatistics | None
     num_iter: int
     converged: bool
+    ended: bool = True
 
     @property
     def objective(self) -> float:
@@ -91,7 +71,26 @@ class EMResult(NamedTuple):
         return -np.inf if self.statistics is None else self.statistics.log_likelihood
 
 
-EMSteps = Generator[MixtureParameters, MixtureStatistics, EMResult]
+class EMRequest(NamedTuple):
+    """Parameters at which statistics are wanted, and from where the steps could be begun again."""
+
+    parameters: MixtureParameters
+    reached: EMResult
+
+
+EMSteps = Generator[EMRequest, MixtureStatistics, EMResult]
+EMStart = Callable[[EMResult | None], EMSteps]
+"""Begins the steps of a start: at its beginning, or where they were."""
+
+
+class Executor(Protocol):
+    """Whoever takes statistics of rows."""
+
+    def statistics(self, requests: Sequence[MixtureParameters]) -> list[MixtureStatistics]:
+        """Statistics at each of some parameters, all together."""
+
+    def identity(self) -> list[Any]:
+        """Everything that decides what statistics come out."""
 
 
 class ConvergenceRule:
@@ -114,13 +113,20 @@ class ConvergenceRule:
 
 
 def em_steps(
-    model: MixtureModel, start: MixtureParameters, max_iter: int, stop: ConvergenceRule
+    model: MixtureModel,
+    start: MixtureParameters,
+    max_iter: int,
+    stop: ConvergenceRule,
+    before: EMResult | None = None,
 ) -> EMSteps:
-    """Plain EM from a start, for :func:`run_em`."""
+    """Plain EM from a start, or from where it was before, for :func:`run_em`."""
     parameters, statistics = start, None
     trace: list[float] = []
-    for _ in range(max_iter):
-        statistics = yield parameters
+    if before is not None:
+        parameters, trace = before.parameters, before.trace.tolist()
+    for _ in range(len(trace), max_iter):
+        reached = EMResult(parameters, np.array(trace), None, len(trace), False, False)
+        statistics = yield EMRequest(parameters, reached)
         trace.append(statistics.log_likelihood + model.log_prior(parameters))
         if stop(trace):
             return EMResult(parameters, np.array(trace), statistics, len(trace), True)
@@ -128,262 +134,130 @@ def em_steps(
     return EMResult(parameters, np.array(trace), statistics, len(trace), False)
 
 
-@partial(jax.jit, static_argnames=("num_slots", "dtype"))
-def _tables(
-    logs: jax.Array,
-    pattern: jax.Array,
-    cell: jax.Array,
-    sign: jax.Array,
-    num_slots: int,
-    dtype: jnp.dtype,
-) -> jax.Array:
-    """Tables of all patterns, ``(T, K)``, from logs of all cells with a row of zeros at the end."""
-    added = (logs[cell] * sign[:, None]).astype(dtype)
-    return jnp.zeros((num_slots, logs.shape[1]), dtype).at[pattern].add(added)
-
-
-@partial(jax.jit, static_argnames="num_cells")
-def _cell_counts(
-    counts: jax.Array, pattern: jax.Array, cell: jax.Array, sign: jax.Array, num_cells: int
-) -> jax.Array:
-    """Counts of cells, ``(C + 1, K)``, from those of patterns; the last row is of no cell."""
-    shape = (num_cells + 1, counts.shape[1])
-    return jnp.zeros(shape, counts.dtype).at[cell].add(counts[pattern] * sign[:, None])
-
-
-def _log_joint(
-    tables: jax.Array, base: jax.Array, slots: jax.Array, start: jax.Array, stop: jax.Array
-) -> jax.Array:
-    """``log p(x, z)`` of the rows of a block, ``(B, K)``."""
-    shape = (slots.shape[1], tables.shape[1])
-
-    def add(_: int, first: jax.Array, count: int, total: jax.Array) -> jax.Array:
-        rows = jax.lax.dynamic_slice_in_dim(slots, first, count).astype(jnp.int32)
-        for row in rows:
-            total = total + tables.at[row].get(mode="promise_in_bounds")
-        return total
-
-    return _over_slots(add, start, stop, jnp.broadcast_to(base, shape))
-
-
-def _over_slots(step: Callable, start: jax.Array, stop: jax.Array, carry: jax.Array) -> jax.Array:
-    """Walk over rows of slots, a few at once while there are enough."""
-    many = (stop - start) // UNROLL
-
-    def several(i: jax.Array, carry: jax.Array) -> jax.Array:
-        return step(i, start + i * UNROLL, UNROLL, carry)
-
-    def single(i: jax.Array, carry: jax.Array) -> jax.Array:
-        return step(i, i, 1, carry)
-
-    carry = jax.lax.fori_loop(0, many, several, carry)
-    return jax.lax.fori_loop(start + many * UNROLL, stop, single, carry)
-
-
-class _Sums(NamedTuple):
-    """Expected counts of patterns ``(T, K)`` and components ``(K,)``, and the log-likelihood."""
-
-    patterns: jax.Array
-    components: jax.Array
-    log_likelihood: jax.Array
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _zero_sums(num_slots: int, num_components: int) -> _Sums:
-    return _Sums(jnp.zeros((num_slots, num_components)), jnp.zeros(num_components), jnp.zeros(()))
-
-
-@partial(jax.jit, donate_argnums=0)
-def _accumulate(
-    sums: _Sums,
-    tables: jax.Array,
-    base: jax.Array,
-    slots: jax.Array,
-    starts: jax.Array,
-    weights: jax.Array,
-    num_blocks: jax.Array,
-) -> _Sums:
-    """Add the statistics of a chunk to sums of float64."""
-    dtype = tables.dtype
-
-    def block(b: jax.Array, carry: tuple) -> tuple:
-        patterns, components, log_likelihood = carry
-        joint = _log_joint(tables, base, slots, starts[b], starts[b + 1])
-        weight = jax.lax.dynamic_index_in_dim(weights, b, keepdims=False)
-        top = joint.max(axis=1, keepdims=True)
-        shares = jnp.exp(joint - top)
-        # Products with ones, for they take a third of the time of XLA's sums.
-        total = shares @ jnp.ones(shares.shape[1], dtype)
-        scale = weight.astype(dtype) / total
-        share = shares * scale[:, None]
-        row_log = (top[:, 0] + jnp.log(total)).astype(jnp.float64)
-        log_likelihood = log_likelihood + weight @ row_log
-
-        def add(_: int, first: jax.Array, count: int, patterns: jax.Array) -> jax.Array:
-            rows = jax.lax.dynamic_slice_in_dim(slots, first, count).astype(jnp.int32)
-            for row in rows:
-                patterns = patterns.at[row].add(share, mode="promise_in_bounds")
-            return patterns
-
-        patterns = _over_slots(add, starts[b], starts[b + 1], patterns)
-        return patterns, components + (scale @ shares).astype(jnp.float64), log_likelihood
-
-    zeros = jnp.zeros_like(tables)
-    found = jax.lax.fori_loop(0, num_blocks, block, (zeros, sums.components, sums.log_likelihood))
-    return _Sums(sums.patterns + found[0].astype(jnp.float64), found[1], found[2])
-
-
-class PlanExecutor:
-    """Takes statistics of a plan's rows at given parameters, on all cores.
-
-    Written on the statistics protocol: each thread sums its chunks, and the sums are merged.
-    """
-
-    def __init__(
-        self, plan: PatternPlan, precision: Precision = "double", cores: int | None = None
-    ) -> None:
-        self.plan = plan
-        self.precision: Precision = precision
-        self.dtype = np.dtype(np.float64 if precision == "double" else np.float32)
-        self.cores = cores or _cores()
-        self.cancelled = False
-        self.num_parts = min(self.cores, len(plan.chunks))
-        # So few rows that handing them to threads would take longer are worked on by this one.
-        self.pool = ThreadPoolExecutor(self.cores) if self.num_parts > 1 else None
-        with jax.enable_x64(True):
-            self.chunks = [
-                jax.tree.map(jnp.asarray, (c.slots, c.starts, c.weights, np.int32(c.num_blocks)))
-                for c in plan.chunks
-            ]
-            self.entries = tuple(
-                jnp.asarray(e) for e in (plan.entry_pattern, plan.entry_cell, plan.entry_sign)
-            )
-
-    def tables(self, parameters: MixtureParameters) -> tuple[jax.Array, NDArray]:
-        """Tables of all patterns, and what every row begins with; components in whole vectors."""
-        num_cells, size = parameters.cells.shape
-        logs = np.zeros((num_cells + 1, _whole_vectors(size, self.dtype.itemsize)))
-        logs[:num_cells, :size] = np.maximum(_log(parameters.cells), LOG_OF_ZERO)
-        base = np.full(logs.shape[1], LOG_OF_NO_COMPONENT)
-        base[:size] = np.maximum(_log(parameters.weights), LOG_OF_ZERO)
-        base = base + logs[self.plan.common_cells].sum(axis=0)
-        tables = _tables(logs, *self.entries, self.plan.num_slots, self.dtype)
-        return tables, base.astype(self.dtype)
-
-    def part_statistics(self, tables: tuple[jax.Array, NDArray], part: int) -> _Sums:
-        """Sums over every ``num_parts``-th chunk."""
-        with jax.enable_x64(True):
-            width = tables[0].shape[1]
-            sums = _zero_sums(self.plan.num_slots, width)
-            for chunk in self.chunks[part :: self.num_parts]:
-                if self.cancelled:
-                    break
-                sums = _accumulate(sums, *tables, *chunk)
-            return jax.tree.map(lambda leaf: leaf.block_until_ready(), sums)
-
-    def finish(self, parts: Sequence[_Sums], num_components: int) -> MixtureStatistics:
-        """Statistics of cells from the sums of all parts."""
-        sums = parts[0]
-        for part in parts[1:]:
-            sums = merge_sums(sums, part)
-        num_cells = self.plan.schema.num_cells
-        counts = _cell_counts(sums.patterns, *self.entries, num_cells)
-        cells = np.array(counts[:num_cells, :num_components])
-        components = np.array(sums.components[:num_components])
-        np.add.at(cells, self.plan.common_cells, components)
-        # What is left of a common value after the others are taken away may be less than nothing.
-        np.maximum(cells, 0.0, out=cells)
-        return MixtureStatistics(components, cells, float(sums.log_likelihood))
-
-    def statistics(self, requests: Sequence[MixtureParameters]) -> list[MixtureStatistics]:
-        """Statistics at each of some parameters, all together."""
-        with jax.enable_x64(True):
-            self.cancelled = False
-            tables = [self.tables(parameters) for parameters in requests]
-            sums = self._all_parts([(t, part) for t in tables for part in range(self.num_parts)])
-            return [
-                self.finish(sums[i * self.num_parts :][: self.num_parts], asked.num_components)
-                for i, asked in enumerate(requests)
-            ]
-
-    def _all_parts(self, tasks: list[tuple[tuple[jax.Array, NDArray], int]]) -> list[_Sums]:
-        if self.pool is None:
-            return [self.part_statistics(*task) for task in tasks]
-        futures = []
-        try:
-            for task in tasks:
-                futures.append(self.pool.submit(self.part_statistics, *task))
-            return [future.result() for future in futures]
-        except KeyboardInterrupt:
-            self.cancelled = True  # threads end with the chunk that they are at
-            wait(futures)
-            raise
-
-
-def _whole_vectors(size: int, itemsize: int) -> int:
-    """``size``, or a little more; so few that they are less than half a vector are left alone."""
-    lanes = VECTOR_BYTES // itemsize
-    return size if 2 * size <= lanes else -(-size // lanes) * lanes
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-
-
-def _log(values: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        return np.log(values)
-
-
 def run_em(
-    executor: PlanExecutor,
-    starts: Sequence[EMSteps],
+    executor: Executor,
+    starts: Sequence[EMStart],
     *,
     max_iter: int,
     log_prior: Callable[[MixtureParameters], float],
     progress: bool | None = None,
+    decisive: Any = None,
 ) -> tuple[list[EMResult], bool]:
     """Run all starts to their ends, and say whether Ctrl-C cut them short.
 
     After Ctrl-C a start that has not ended returns the parameters that it asked for last, one step
     further than the log-likelihood that it returns with them, and only that in its trace.
+
+    Parameters
+    ----------
+    decisive
+        What decides the course of the starts beside the executor, their first parameters and
+        ``max_iter``: a checkpoint is only taken up where it is the same.
     """
-    results: dict[int, EMResult] = {}
-    requests: dict[int, MixtureParameters] = {}
-    known: dict[int, MixtureStatistics] = {}
-    passes = dict.fromkeys(range(len(starts)), 0)
-    for i, steps in enumerate(starts):
-        _advance(steps, None, i, requests, results)
+    runs = [_Run(start) for start in starts]
+    firsts = [run.request.parameters for run in runs if run.request is not None]
+    identity = (executor.identity(), firsts, max_iter, decisive)
     interrupted = False
-    with progress_bar("EM", max_iter * len(starts), progress) as tick:
+    with (
+        work("em", *identity) as written,
+        progress_bar("EM", max_iter * len(starts), progress) as tick,
+    ):
+        if written.state is not None:
+            runs = [_Run(start, _result_from(written.state, i)) for i, start in enumerate(starts)]
+            tick(sum(run.passes for run in runs))
         try:
-            while requests:
-                waiting = list(requests.items())
-                answers = executor.statistics([parameters for _, parameters in waiting])
-                for (i, _), answer in zip(waiting, answers, strict=True):
-                    known[i], passes[i] = answer, passes[i] + 1
-                    del requests[i]
-                    _advance(starts[i], answer, i, requests, results)
+            while waiting := [run for run in runs if run.request is not None]:
+                asked = [run.request.parameters for run in waiting if run.request is not None]
+                answers = executor.statistics(asked)
+                for run, answer in zip(waiting, answers, strict=True):
+                    run.send(answer)
+                written.keep(partial(_all_as_arrays, [run.reached for run in runs]))
                 tick(len(waiting), f"log-likelihood {max(a.log_likelihood for a in answers):,.1f}")
+            written.end(partial(_all_as_arrays, [run.reached for run in runs]))
         except KeyboardInterrupt:
             interrupted = True
-            if not known:
+            written.flush()
+            if not any(run.known or run.result for run in runs):
                 raise
-            for i, parameters in requests.items():
-                if i in known:
-                    last = np.array([known[i].log_likelihood + log_prior(parameters)])
-                    results[i] = EMResult(parameters, last, known[i], passes[i], False)
-    return [results[i] for i in sorted(results)], interrupted
+    results = [run.outcome(log_prior) for run in runs]
+    return [result for result in results if result is not None], interrupted
 
 
-def _advance(
-    steps: EMSteps,
-    answer: MixtureStatistics | None,
-    i: int,
-    requests: dict[int, MixtureParameters],
-    results: dict[int, EMResult],
-) -> None:
-    try:
-        requests[i] = next(steps) if answer is None else steps.send(answer)
-    except StopIteration as stop:
-        results[i] = stop.value
+class _Run:
+    """A start under way.
+
+    Attributes
+    ----------
+    request
+        What it waits for; None when it has ended.
+    result
+        How it ended.
+    known
+        The statistics that it was sent last.
+    passes
+        How often it was sent any.
+    """
+
+    def __init__(self, start: EMStart, before: EMResult | None = None) -> None:
+        self.request: EMRequest | None = None
+        self.result: EMResult | None = None
+        self.known: MixtureStatistics | None = None
+        self.passes = 0 if before is None else before.num_iter
+        if before is not None and before.ended:
+            self.result = before
+            return
+        self._steps = start(before)
+        self._advance(None)
+
+    def send(self, answer: MixtureStatistics) -> None:
+        """One pass over the rows more."""
+        self.known, self.passes = answer, self.passes + 1
+        self._advance(answer)
+
+    def _advance(self, answer: MixtureStatistics | None) -> None:
+        try:
+            self.request = next(self._steps) if answer is None else self._steps.send(answer)
+        except StopIteration as stop:
+            self.request, self.result = None, stop.value
+
+    @property
+    def reached(self) -> EMResult:
+        """How it ended, or from where it could go on."""
+        if self.result is not None:
+            return self.result
+        assert self.request is not None
+        return self.request.reached
+
+    def outcome(self, log_prior: Callable[[MixtureParameters], float]) -> EMResult | None:
+        """How it ended, or what is known after Ctrl-C; None if that is nothing."""
+        if self.result is not None or self.known is None or self.request is None:
+            return self.result
+        parameters = self.request.parameters
+        last = np.array([self.known.log_likelihood + log_prior(parameters)])
+        return EMResult(parameters, last, self.known, self.passes, False)
+
+
+def _all_as_arrays(results: list[EMResult]) -> Arrays:
+    written: dict[str, NDArray[Any]] = {}
+    for i, result in enumerate(results):
+        values: dict[str, Any] = {
+            "weights": result.parameters.weights,
+            "cells": result.parameters.cells,
+            "trace": result.trace,
+            "numbers": [result.num_iter, result.converged, result.ended],
+        }
+        if result.statistics is not None:
+            values |= dict(zip(("sums", "cell_sums", "log"), result.statistics, strict=True))
+        written |= {f"{name}-{i}": np.asarray(value) for name, value in values.items()}
+    return written
+
+
+def _result_from(written: Arrays, i: int) -> EMResult:
+    statistics = None
+    if f"sums-{i}" in written:
+        cells, log = written[f"cell_sums-{i}"], float(written[f"log-{i}"])
+        statistics = MixtureStatistics(written[f"sums-{i}"], cells, log)
+    num_iter, converged, ended = written[f"numbers-{i}"].tolist()
+    parameters = MixtureParameters(written[f"weights-{i}"], written[f"cells-{i}"])
+    trace = written[f"trace-{i}"]
+    return EMResult(parameters, trace, statistics, num_iter, bool(converged), bool(ended))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.mixture import MixtureModel, MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.inference.em import ConvergenceRule, EMResult, EMSteps
+from bayes_lcs.inference.em import ConvergenceRule, EMRequest, EMResult, EMSteps
 
 __all__ = ["squarem_steps"]
 
@@ -28,16 +28,20 @@ LONGEST_STEP = 64.0
 
 
 def squarem_steps(
-    model: MixtureModel, start: MixtureParameters, max_iter: int, stop: ConvergenceRule
+    model: MixtureModel,
+    start: MixtureParameters,
+    max_iter: int,
+    stop: ConvergenceRule,
+    before: EMResult | None = None,
 ) -> EMSteps:
-    """SQUAREM from a start, for `bayes_lcs.inference.em.run_em`.
+    """SQUAREM from a start, or from where it was before, for `bayes_lcs.inference.em.run_em`.
 
     ``max_iter`` counts passes over the rows, thrown away ones included. The trace holds the
     objectives of points that were kept; the stopping rule is asked between ``u_0`` and ``u_1``
     only, which are one plain EM step apart.
     """
-    trace: list[float] = []
-    point = start
+    reached = before or EMResult(start, np.zeros(0), None, 0, False, False)
+    point, trace, passes = reached.parameters, reached.trace.tolist(), reached.num_iter
 
     def result(parameters: MixtureParameters, converged: bool) -> EMResult:
         return EMResult(parameters, np.array(trace), statistics, passes, converged)
@@ -45,14 +49,18 @@ def squarem_steps(
     def objective(parameters: MixtureParameters, found: MixtureStatistics) -> float:
         return found.log_likelihood + model.log_prior(parameters)
 
-    statistics = yield point
-    passes = 1
-    trace.append(objective(point, statistics))
+    if reached.statistics is None:
+        statistics = yield EMRequest(point, reached)
+        passes += 1
+        trace.append(objective(point, statistics))
+    else:
+        statistics = reached.statistics
     while True:
+        reached = EMResult(point, np.array(trace), statistics, passes, False, False)
         first = model.update(statistics)
         if passes >= max_iter:
             return result(first, False)
-        statistics = yield first
+        statistics = yield EMRequest(first, reached)
         passes += 1
         trace.append(objective(first, statistics))
         if stop(trace):
@@ -61,7 +69,7 @@ def squarem_steps(
         if passes >= max_iter:
             return result(second, False)
         bold = _extrapolated(model.schema, point, first, second)
-        tried = yield bold
+        tried = yield EMRequest(bold, reached)
         passes += 1
         value = objective(bold, tried)
         if value >= trace[-1]:
@@ -71,7 +79,7 @@ def squarem_steps(
         point = second
         if passes >= max_iter:
             return result(second, False)
-        statistics = yield second
+        statistics = yield EMRequest(second, reached)
         passes += 1
         trace.append(objective(second, statistics))
         if stop(trace):

@@ -18,6 +18,7 @@ assignment of least squared distance.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -219,7 +220,8 @@ def bootstrap_errors(
     seed: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Standard errors of the weights ``(K,)`` and of the cells ``(C, K)``."""
-    from bayes_lcs.inference.em import ConvergenceRule, PlanExecutor, em_steps, run_em
+    from bayes_lcs.inference.em import ConvergenceRule, em_steps, run_em
+    from bayes_lcs.inference.em_executor import PlanExecutor
 
     if num_fits < 2:
         raise ValueError(f"a bootstrap needs at least 2 fits, got {num_fits}")
@@ -231,7 +233,7 @@ def bootstrap_errors(
     for _ in range(num_fits):
         drawn = rng.multinomial(total, probability).astype(np.float64)
         executor = PlanExecutor(plan.with_weights(drawn), "double")
-        steps = em_steps(model, parameters, max_iter, ConvergenceRule(tol, "double"))
+        steps = partial(em_steps, model, parameters, max_iter, ConvergenceRule(tol, "double"))
         results, interrupted = run_em(
             executor, [steps], max_iter=max_iter, log_prior=model.log_prior, progress=False
         )

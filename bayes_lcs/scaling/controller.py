@@ -131,6 +131,8 @@ def run_stages(
             predicted = _predicted_stage(run, trainer, size, abbreviated_iterations)
             fit = _train_stage(run, trainer, size, preferences, components)
             run.stages.append(Stage(fit, fit.score + run.offset, run.spent, predicted))
+            if fit.interrupted:
+                raise KeyboardInterrupt
             began = clock()
             situation = _situation(run, trainer, sizes, place, abbreviated_iterations)
             decision = rule(situation, preferences)
@@ -144,6 +146,8 @@ def run_stages(
                 break
             place = following
         run.final = _finish(run, trainer)
+        if run.final.interrupted:
+            run.interrupted = "interrupted in the last training; the parameters so far are kept"
     except KeyboardInterrupt:
         if not run.stages:
             raise
@@ -173,6 +177,8 @@ def _train_stage(
         return run.charge(trainer.fit(size, "full"))
     if run.full_on_first is None:
         run.full_on_first = run.charge(trainer.fit(size, "full"))
+        if run.full_on_first.interrupted:
+            return run.full_on_first
         fit = run.charge(trainer.fit(size, "abbreviated"))
         run.offset = run.full_on_first.score - fit.score
         return fit

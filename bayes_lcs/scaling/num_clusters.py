@@ -10,6 +10,7 @@ nearly one cluster), so full training is used.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bayes_lcs.scaling.stages import Fit, Trainer
 from bayes_lcs.scaling.utility import Preferences
@@ -38,9 +39,11 @@ class ComponentSearch:
         """The run that is kept at this size, and all runs that were made."""
         best = trainer.fit(size, "full", components=self.ladder[self._place])
         tried = [best]
-        while self._place + 1 < len(self.ladder):
+        while not best.interrupted and self._place + 1 < len(self.ladder):
             larger = trainer.fit(size, "full", components=self.ladder[self._place + 1])
             tried.append(larger)
+            if larger.interrupted:
+                return replace(best, interrupted=True), tried
             if not _pays(best, larger, base, preferences):
                 break
             best, self._place = larger, self._place + 1

@@ -31,6 +31,8 @@ class Fit:
         Number of components, if it is chosen too.
     model
         The fitted estimator.
+    interrupted
+        Whether Ctrl-C ended the training early.
     """
 
     size: int
@@ -42,6 +44,7 @@ class Fit:
     read_seconds: float = 0.0
     components: int | None = None
     model: Any = None
+    interrupted: bool = False
 
     @property
     def seconds(self) -> float:

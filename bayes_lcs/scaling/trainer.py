@@ -11,12 +11,15 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from bayes_lcs.data.checkpoints import fingerprint, is_keeping, work
 from bayes_lcs.data.row_source import Rows, RowSource
 from bayes_lcs.scaling.abbreviation import Abbreviation
+from bayes_lcs.scaling.kept_fits import fit_arrays, fit_from_arrays
 from bayes_lcs.scaling.stages import Fit, Mode
 
 __all__ = ["EstimatorTrainer"]
@@ -67,6 +70,7 @@ class EstimatorTrainer:
         self.setup_seconds = clock() - start
         self._pass_seconds = self.setup_seconds
         self._cached: tuple[int, Rows] | None = None
+        self._digest = ""
 
     @property
     def num_rows(self) -> int:
@@ -82,10 +86,41 @@ class EstimatorTrainer:
         self, size: int, mode: Mode, *, start: Fit | None = None, components: int | None = None
     ) -> Fit:
         """Train on the first ``size`` rows after the hold-out, and score."""
+        return self._kept(
+            ("fit", size, mode, components),
+            self._estimator,
+            lambda: self._measured(
+                size, mode, lambda rows: self._train(rows, mode, start, components), components
+            ),
+        )
+
+    def _kept(self, what: tuple[Any, ...], like: Any, train: Callable[[], Fit]) -> Fit:
+        """The run, or what was written down of it; one that Ctrl-C cut short goes on within."""
+        with work("fit", self._identity(), *what) as written:
+            known = None if written.state is None else fit_from_arrays(written.state, like)
+            if known is not None:
+                return known
+            fit = train()
+            if not fit.interrupted:
+                written.end(partial(fit_arrays, fit))
+        return fit
+
+    def _identity(self) -> str:
+        """What a checkpoint is only taken up with: the hold-out stands for all rows."""
+        if not is_keeping():
+            return ""
+        if not self._digest:
+            parts = (self._estimator, self._abbreviation, self._source.num_rows, self._holdout.X)
+            self._digest = fingerprint(*parts)
+        return self._digest
+
+    def _measured(
+        self, size: int, mode: Mode, train: Callable[[Rows], Any], components: int | None = None
+    ) -> Fit:
         began = self.clock()
         rows = self._rows(size)
         read = self.clock()
-        model = self._train(rows, mode, start, components)
+        model = train(rows)
         trained = self.clock()
         score = self.score(model)
         scored = self.clock()
@@ -99,28 +134,18 @@ class EstimatorTrainer:
             read_seconds=read - began,
             components=components,
             model=model,
+            interrupted=bool(getattr(model, "interrupted_", False)),
         )
 
     def fit_baseline(self, baseline: Any, size: int) -> Fit:
         """Train another estimator on the first rows, to be the zero of the scale of benefit."""
         from sklearn.base import clone
 
-        began = self.clock()
-        rows = self._rows(min(size, self.num_rows))
-        read = self.clock()
-        model = _fit(clone(baseline), rows)
-        trained = self.clock()
-        score = self.score(model)
-        scored = self.clock()
-        return Fit(
-            len(rows.y) if rows.y is not None else int(rows.X.shape[0]),
-            "full",
-            score,
-            _iterations(model),
-            trained - read,
-            scored - trained,
-            read - began,
-            model=model,
+        own = min(size, self.num_rows)
+        return self._kept(
+            ("baseline", baseline, own),
+            baseline,
+            lambda: self._measured(own, "full", lambda rows: _fit(clone(baseline), rows)),
         )
 
     def warm_up(self, size: int) -> float:

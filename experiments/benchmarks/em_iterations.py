@@ -30,7 +30,7 @@ from bayes_lcs.data.categories import code_sparse
 from bayes_lcs.data.coded import CodedColumns, DenseRows
 from bayes_lcs.data.datasets import dataset_path
 from bayes_lcs.data.errors import DatasetNotFound
-from bayes_lcs.inference.em import PlanExecutor
+from bayes_lcs.inference.em_executor import PlanExecutor
 from bayes_lcs.inference.pattern_plan import PatternPlan, plan_rows
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 from experiments.benchmarks import em_peers

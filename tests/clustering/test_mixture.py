@@ -229,7 +229,7 @@ def test_batches_move_the_parameters():
 
 
 def test_interruption_warns_and_keeps(simulated, monkeypatch):
-    from bayes_lcs.inference.em import PlanExecutor
+    from bayes_lcs.inference.em_executor import PlanExecutor
 
     X, _, _ = simulated
     taken, calls = PlanExecutor.statistics, []

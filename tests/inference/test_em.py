@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.categories import code_sparse
 from bayes_lcs.data.coded import DenseRows
-from bayes_lcs.inference.em import ConvergenceRule, PlanExecutor, em_steps, run_em
+from bayes_lcs.inference.em import ConvergenceRule, em_steps, run_em
 from bayes_lcs.inference.em_acceleration import squarem_steps
+from bayes_lcs.inference.em_executor import PlanExecutor
 from bayes_lcs.inference.mixture_starts import column_counts, draw_start
 from bayes_lcs.inference.pattern_plan import plan_rows
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
@@ -58,7 +60,7 @@ def fit(model, plan, start, max_iter, stop=never_stop, steps=em_steps, precision
     executor = PlanExecutor(plan, precision)
     results, interrupted = run_em(
         executor,
-        [steps(model, start, max_iter, stop)],
+        [partial(steps, model, start, max_iter, stop)],
         max_iter=max_iter,
         log_prior=model.log_prior,
         progress=False,
@@ -259,7 +261,7 @@ def test_several_starts_together_are_as_each_alone():
     stop = ConvergenceRule(1e-3, "double")
     together, _ = run_em(
         PlanExecutor(plan),
-        [em_steps(model, start, 200, stop) for start in starts],
+        [partial(em_steps, model, start, 200, stop) for start in starts],
         max_iter=200,
         log_prior=model.log_prior,
     )
@@ -284,7 +286,10 @@ def test_interruption_keeps_what_is_known():
 
     executor.statistics = interrupted
     results, stopped = run_em(
-        executor, [em_steps(model, start, 100, never_stop)], max_iter=100, log_prior=model.log_prior
+        executor,
+        [partial(em_steps, model, start, 100, never_stop)],
+        max_iter=100,
+        log_prior=model.log_prior,
     )
     assert stopped
     assert results[0].num_iter == 5
@@ -296,12 +301,15 @@ def test_interruption_keeps_what_is_known():
     executor.statistics = interrupted
     with pytest.raises(KeyboardInterrupt):
         run_em(
-            executor, [em_steps(model, start, 9, never_stop)], max_iter=9, log_prior=model.log_prior
+            executor,
+            [partial(em_steps, model, start, 9, never_stop)],
+            max_iter=9,
+            log_prior=model.log_prior,
         )
 
 
 def test_plans_of_nearly_one_size_share_a_program():
-    from bayes_lcs.inference import em
+    from bayes_lcs.inference import em_executor
 
     model = mixture()
     sizes = []
@@ -309,5 +317,5 @@ def test_plans_of_nearly_one_size_share_a_program():
         rows, weights = rows_of(num_rows=num_rows)
         plan = plan_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
         PlanExecutor(plan).statistics([start_for(model, rows)])
-        sizes.append(em._accumulate._cache_size())
+        sizes.append(em_executor._accumulate._cache_size())
     assert sizes[0] == sizes[-1]

@@ -1,0 +1,65 @@
+"""Fitted estimators as plain arrays, to be written down with a checkpoint; without pickle.
+
+An estimator that has ``save`` and ``load`` is asked to use them, any other goes through skops. One
+that has something in it that neither knows is not kept, and fitted again.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayes_lcs.data.checkpoints import Arrays
+
+__all__ = ["KNOWN_TYPES", "model_arrays", "model_from_arrays", "unknown_types"]
+
+KNOWN_TYPES = ("sklearn.tree._tree.Tree",)
+"""Types that skops asks about and that do no harm."""
+
+
+def unknown_types(types: list[str]) -> list[str]:
+    """Those that are neither of this package nor known.
+
+    Examples
+    --------
+    >>> unknown_types(["bayes_lcs.rules.Rules", "sklearn.tree._tree.Tree", "os.system"])
+    ['os.system']
+    """
+    return [name for name in types if not name.startswith("bayes_lcs.") and name not in KNOWN_TYPES]
+
+
+def model_arrays(model: Any) -> Arrays | None:
+    """A fitted estimator as bytes, or None if it cannot be kept."""
+    if hasattr(model, "save") and hasattr(model, "load"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model")
+            model.save(path)
+            return {"model": np.frombuffer(path.read_bytes(), dtype=np.uint8)}
+    from skops import io
+
+    try:
+        dumped = io.dumps(model)
+        known = not unknown_types(io.get_untrusted_types(data=dumped))
+    except Exception:  # whatever the estimator has in it that skops does not know
+        return None
+    return {"model": np.frombuffer(dumped, dtype=np.uint8)} if known else None
+
+
+def model_from_arrays(written: Arrays, like: Any) -> Any:
+    """The estimator that `model_arrays` wrote, of the class of another."""
+    content = written["model"].tobytes()
+    if hasattr(like, "save") and hasattr(like, "load"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model")
+            path.write_bytes(content)
+            return type(like).load(path)
+    from skops import io
+
+    types = io.get_untrusted_types(data=content)
+    unknown = unknown_types(types)
+    if unknown:
+        raise ValueError(f"a kept model has types that are not known to be harmless: {unknown}")
+    return io.loads(content, trusted=types)

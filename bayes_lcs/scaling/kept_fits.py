@@ -1,0 +1,41 @@
+"""Training runs as plain arrays, to be written down with a checkpoint, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bayes_lcs.data.checkpoints import Arrays
+from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
+from bayes_lcs.scaling.stages import Fit
+
+__all__ = ["fit_arrays", "fit_from_arrays"]
+
+_NUMBERS = ("score", "iterations", "fit_seconds", "score_seconds", "read_seconds")
+
+
+def fit_arrays(fit: Fit) -> Arrays:
+    """A run and its model; without its model if that cannot be kept."""
+    return {
+        **(model_arrays(fit.model) or {}),
+        "size": np.asarray(fit.size),
+        "mode": np.asarray(fit.mode),
+        "components": np.asarray(-1 if fit.components is None else fit.components),
+        "numbers": np.asarray([getattr(fit, name) for name in _NUMBERS]),
+    }
+
+
+def fit_from_arrays(written: Arrays, like: Any) -> Fit | None:
+    """The run that `fit_arrays` wrote, with a model of the class of ``like``; None without one."""
+    if "model" not in written:
+        return None
+    components = int(written["components"])
+    mode: Any = str(written["mode"])
+    return Fit(
+        int(written["size"]),
+        mode,
+        **dict(zip(_NUMBERS, written["numbers"].tolist(), strict=True)),
+        components=None if components < 0 else components,
+        model=model_from_arrays(written, like),
+    )
