@@ -123,13 +123,13 @@ def _trained(plan: ScanPlan, source: PartSource, written: Work) -> Iterator[tupl
     """Parts with their models, some trained side by side, or as they were written down."""
     parts = iter(source)
     known = list(written.pieces)
-    for part, piece in zip(islice(parts, len(known)), known, strict=True):
+    for part, piece in zip(islice(parts, len(known)), known, strict=False):
         if str(piece["part"]) != _digest(part):
             raise source.error(
                 part, 0, None, "these rows are others than when the scan began; begin anew"
             )
         yield part, model_from_arrays(piece, plan.base)
-    together = effective_n_jobs(plan.n_jobs)
+    together, is_kept = effective_n_jobs(plan.n_jobs), written.is_kept
     while batch := list(islice(parts, together)):
         features = [plan.features(part.X) for part in batch]
         if len(batch) == 1:
@@ -141,7 +141,10 @@ def _trained(plan: ScanPlan, source: PartSource, written: Work) -> Iterator[tupl
             )
         for part, model in zip(batch, models, strict=True):
             yield part, model
-            if written.is_kept and (kept := model_arrays(model)) is not None:
+            kept = model_arrays(model) if is_kept else None
+            # A gap would make what follows useless.
+            is_kept = kept is not None
+            if kept is not None:
                 written.keep(dict, {**kept, "part": np.asarray(_digest(part))})
 
 

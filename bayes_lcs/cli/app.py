@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -10,7 +12,7 @@ from bayes_lcs.cli.cluster import cluster
 from bayes_lcs.cli.compare import compare
 from bayes_lcs.cli.coreset import coreset
 from bayes_lcs.cli.demo import demo
-from bayes_lcs.cli.manners import polite
+from bayes_lcs.cli.manners import INTERRUPTED, polite
 from bayes_lcs.cli.scan import scan
 
 __all__ = ["app", "main"]
@@ -47,4 +49,12 @@ for _command in (compare, cluster, scan, coreset, demo):
 
 def main() -> None:
     """Entry point of the command."""
-    app()
+    try:
+        app()
+    except SystemExit as end:
+        if end.code != INTERRUPTED:
+            raise
+        # Threads may still be in compiled code, for which Python would wait.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)

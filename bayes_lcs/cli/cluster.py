@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayes_lcs.cli.manners import announce_files, print_json, writable_folder
+from bayes_lcs.cli.keeping import Resume, resumable
+from bayes_lcs.cli.manners import announce_files, print_json, readable, writable_folder
+
+if TYPE_CHECKING:
+    from bayes_lcs.scaling.result import LearningCurveResult
 
 __all__ = ["cluster"]
 
@@ -28,7 +32,8 @@ def cluster(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of samples and starts.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of samples and starts.")] = 0,
+    resume: Resume = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("cluster-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:
@@ -38,29 +43,48 @@ def cluster(
     """
     from bayes_lcs.report.mixture_files import cluster_file, save_clusters
 
-    folder = writable_folder(out)
     rate: float | str = alpha
     with suppress(ValueError):  # words, such as 1% per 10 minutes
         rate = float(alpha)
-    result, source = cluster_file(
-        file,
-        clusters,
-        alpha=rate,
-        abbreviated=abbreviated,
-        initial_size=initial,
-        holdout_size=holdout,
-        ignore=ignore or (),
-        header=not no_header,
-        seed=seed,
-    )
-    written = save_clusters(result, file, folder, header=not no_header)
+    readable(file)
+    folder = writable_folder(out)
+    settings = {
+        "-k": clusters,
+        "--alpha": alpha,
+        "--abbreviated": abbreviated,
+        "--initial": initial,
+        "--holdout": holdout,
+        "--ignore": ignore,
+        "--no-header": no_header,
+        "--seed": seed,
+    }
+    with resumable(folder / ".checkpoint", resume, file, settings):
+        result, source = cluster_file(
+            file,
+            clusters,
+            alpha=rate,
+            abbreviated=abbreviated,
+            initial_size=initial,
+            holdout_size=holdout,
+            ignore=ignore or (),
+            header=not no_header,
+            seed=seed,
+        )
+        written = save_clusters(result, file, folder, header=not no_header)
+        _show(result, source.num_rows, written, as_json)
+        if result.interrupted:
+            raise KeyboardInterrupt("the results are those of the stages that were finished")
+
+
+def _show(result: LearningCurveResult, num_rows: int, written: list[Path], as_json: bool) -> None:
     if as_json:
         print_json(
             {
                 "sample_size": result.sample_size,
-                "num_rows": source.num_rows,
+                "num_rows": num_rows,
                 "benefit": result.benefit,
                 "speedup": result.speedup,
+                "interrupted": result.interrupted,
                 "files": [str(path) for path in written],
             }
         )

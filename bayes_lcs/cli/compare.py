@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bayes_lcs.cli.keeping import Resume, resumable
 from bayes_lcs.cli.manners import announce_files, plain_table, print_json, writable_folder
+
+if TYPE_CHECKING:
+    from bayes_lcs.report.comparison_files import TableComparison
 
 __all__ = ["compare"]
 
@@ -23,7 +27,11 @@ def compare(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of all that is drawn.")] = 0,
+    precision: Annotated[
+        float | None, typer.Option(min=0.0, help="Standard error of log evidences to aim at.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
+    resume: Resume = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("compare-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:
@@ -33,13 +41,15 @@ def compare(
 
     Example: bayes-lcs compare meetings.csv --group user --label decision --out results
     """
-    from rich.console import Console
-
     from bayes_lcs.data.reader import read_grouped
-    from bayes_lcs.report.comparison_files import compare_table, save_comparison
+    from bayes_lcs.report.comparison_files import (
+        ComparisonInterrupted,
+        compare_table,
+        save_comparison,
+        save_evidence,
+    )
     from bayes_lcs.report.comparison_page import save_page
 
-    folder = writable_folder(out)
     data = read_grouped(
         file,
         group=group,
@@ -48,8 +58,34 @@ def compare(
         bins=_bins(bins or ()),
         header=not no_header,
     )
-    found = compare_table(data, seed=seed, draws=draws, chains=chains)
-    written = [save_page(found, folder, file.name), *save_comparison(found, folder)]
+    folder = writable_folder(out)
+    settings = {
+        "--group": group,
+        "--label": label,
+        "--ignore": ignore,
+        "--bins": bins,
+        "--draws": draws,
+        "--chains": chains,
+        "--no-header": no_header,
+        "--precision": precision,
+        "--seed": seed,
+    }
+    with resumable(folder / ".checkpoint", resume, file, settings):
+        try:
+            found = compare_table(data, seed=seed, draws=draws, chains=chains, precision=precision)
+        except ComparisonInterrupted as cut:
+            kept = save_evidence(cut.comparison, folder)
+            said = f"evidence of the models that were finished is in {kept}"
+            raise KeyboardInterrupt(said) from None
+        written = [save_page(found, folder, file.name), *save_comparison(found, folder)]
+        _show(found, written, as_json)
+        if found.interrupted:
+            raise KeyboardInterrupt("the results are those of the draws that were made")
+
+
+def _show(found: TableComparison, written: list[Path], as_json: bool) -> None:
+    from rich.console import Console
+
     table = found.comparison.table()
     if as_json:
         print_json(
@@ -58,6 +94,7 @@ def compare(
                 "models": table.to_dict("records"),
                 "partition": found.partition_by_group(),
                 "method": found.method,
+                "interrupted": found.interrupted,
                 "files": [str(path) for path in written],
             }
         )

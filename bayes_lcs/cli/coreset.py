@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bayes_lcs.cli.manners import announce_files, print_json, writable_folder
+from bayes_lcs.cli.keeping import Resume, resumable
+from bayes_lcs.cli.manners import announce_files, print_json, readable, writable_folder
 
 __all__ = ["coreset"]
 
@@ -26,7 +27,8 @@ def coreset(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    resume: Resume = False,
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")] = Path("coreset.csv"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:
@@ -36,18 +38,29 @@ def coreset(
     """
     from bayes_lcs.report.coreset_files import coreset_of_file, save_coreset
 
-    writable_folder(out.absolute().parent)
-    small, names = coreset_of_file(
-        file,
-        clusters,
-        size,
-        method=method,
-        stream=stream,
-        ignore=ignore or (),
-        header=not no_header,
-        seed=seed,
-    )
-    written = save_coreset(small, names, out)
+    readable(file)
+    folder = writable_folder(out.absolute().parent)
+    settings = {
+        "-k": clusters,
+        "--size": size,
+        "--method": method,
+        "--stream": stream,
+        "--ignore": ignore,
+        "--no-header": no_header,
+        "--seed": seed,
+    }
+    with resumable(folder / f".{out.name}.checkpoint", resume, file, settings):
+        small, names = coreset_of_file(
+            file,
+            clusters,
+            size,
+            method=method,
+            stream=stream,
+            ignore=ignore or (),
+            header=not no_header,
+            seed=seed,
+        )
+        written = save_coreset(small, names, out)
     if as_json:
         print_json(
             {

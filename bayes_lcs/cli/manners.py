@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import json
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,21 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-__all__ = ["announce_files", "plain_table", "polite", "print_json", "writable_folder"]
+__all__ = [
+    "INTERRUPTED",
+    "announce_files",
+    "plain_table",
+    "polite",
+    "print_json",
+    "readable",
+    "writable_folder",
+]
 
 BAD_INPUT, INTERRUPTED = 2, 130
 SECONDS_BETWEEN_LINES = 10.0
+
+_made: list[Path] = []
+"""Folders that were made by this run, the innermost first."""
 
 
 def polite(command: Callable[..., None]) -> Callable[..., None]:
@@ -34,23 +46,41 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
+        _made.clear()
         try:
+            _cache_compiled_programs()
             with _warnings_as_lines(), plain_lines(SECONDS_BETWEEN_LINES):
                 command(*args, **kwargs)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
-        except KeyboardInterrupt:
-            _fail(
-                "interrupted; what was finished before is kept, nothing else was written",
-                INTERRUPTED,
-            )
+        except KeyboardInterrupt as interruption:
+            _fail(str(interruption) or "interrupted; nothing was written", INTERRUPTED)
         except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
             if os.environ.get("BAYES_LCS_TRACEBACK"):
                 raise
+            for folder in _made:
+                with suppress(OSError):  # only where nothing was written into it
+                    folder.rmdir()
             bad = isinstance(error, ValueError | TypeError | FileNotFoundError | IsADirectoryError)
             _fail(str(error) or type(error).__name__, BAD_INPUT if bad else 1)
 
     return run
+
+
+def _cache_compiled_programs() -> None:
+    """Let JAX keep what it compiles, so that a second run starts soon; before JAX is imported."""
+    if "jax" in sys.modules or "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    import pooch
+
+    folder = Path(pooch.os_cache("bayes-lcs")) / "programs"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return  # a home that cannot be written to only makes the start slower
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
 
 def _fail(message: str, code: int) -> None:
@@ -71,8 +101,19 @@ def _warnings_as_lines() -> Iterator[None]:
         yield
 
 
+def readable(file: Path) -> Path:
+    """The file or folder to be read; that it is there is found out before anything is made."""
+    if not file.exists():
+        raise FileNotFoundError(f"{file}: there is no such file")
+    return file
+
+
 def writable_folder(path: Path) -> Path:
     """The folder, made if need be; that it can be written to is found out before long work."""
+    for part in (path, *path.parents):
+        if part.exists():
+            break
+        _made.append(part)
     path.mkdir(parents=True, exist_ok=True)
     probe = path / f".probe-{os.getpid()}"
     try:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayes_lcs.cli.manners import announce_files, print_json, writable_folder
+from bayes_lcs.cli.keeping import Resume, resumable
+from bayes_lcs.cli.manners import announce_files, print_json, readable, writable_folder
+
+if TYPE_CHECKING:
+    from bayes_lcs.classification.partial_scan import PartialScanClassifier
 
 __all__ = ["scan"]
 
@@ -26,7 +30,8 @@ def scan(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    resume: Resume = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("scan-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:
@@ -37,6 +42,7 @@ def scan(
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
     from bayes_lcs.report.scan_files import save_scan
 
+    readable(file)
     folder = writable_folder(out)
     classifier = PartialScanClassifier(
         learner,
@@ -47,8 +53,26 @@ def scan(
         n_jobs=jobs,
         random_state=seed,
     )
-    classifier.fit_file(file, label=label, ignore=ignore or (), header=not no_header)
-    written = save_scan(classifier, folder, predict, header=not no_header)
+    settings = {
+        "--label": label,
+        "--learner": learner,
+        "--parts": parts,
+        "--confidence": confidence,
+        "--tolerance": tolerance,
+        "--whole": whole,
+        "--ignore": ignore,
+        "--no-header": no_header,
+        "--seed": seed,
+    }
+    with resumable(folder / ".checkpoint", resume, file, settings):
+        classifier.fit_file(file, label=label, ignore=ignore or (), header=not no_header)
+        written = save_scan(classifier, folder, predict, header=not no_header)
+        _show(classifier, written, as_json)
+        if classifier.scan_.stop_reason == "interrupted":
+            raise KeyboardInterrupt("the results are those of the parts that were read")
+
+
+def _show(classifier: PartialScanClassifier, written: list[Path], as_json: bool) -> None:
     story = classifier.scan_
     if as_json:
         print_json(

@@ -62,7 +62,7 @@ class Checkpoints:
         Number of computations that found something to go on from.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.recalled = 0
         self._under_way: list[str] = []
@@ -70,28 +70,28 @@ class Checkpoints:
         self._debt = 0.0
         self._works = True
         folder.mkdir(parents=True, exist_ok=True)
-        self._check_version()
+        self._check_settings({"bayes_lcs": __version__, **(settings or {})})
 
-    def _check_version(self) -> None:
+    def _check_settings(self, settings: Mapping[str, str]) -> None:
+        """What the run was begun with is written down; a run with anything else is another one."""
         note = self.folder / RUN
         if not note.exists():
-            described = {"bayes_lcs": __version__}
-            write_with_checksum(note, lambda part: _write_json(part, described))
+            write_with_checksum(note, lambda part: _write_json(part, settings))
             return
         try:
-            known = json.loads(check_whole(note).read_text(encoding="utf-8"))
-            version = known["bayes_lcs"]
-        except (ValueError, KeyError, TypeError) as error:
+            known = dict(json.loads(check_whole(note).read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
             raise DataError(
                 "this folder of checkpoints is damaged; remove it and begin anew",
                 file=str(self.folder),
             ) from error
-        if version != __version__:
-            raise DataError(
-                f"these checkpoints were written by version {version}, this is {__version__}; "
-                "remove the folder and begin anew",
-                file=str(self.folder),
-            )
+        for name in [*settings, *known]:
+            if known.get(name) != settings.get(name):
+                raise DataError(
+                    f"these checkpoints are of another run: {name} was {known.get(name)!r} and is "
+                    f"{settings.get(name)!r}. Begin anew, or go on as it was begun",
+                    file=str(self.folder),
+                )
 
     def next_work(self, kind: str, identity: str) -> Work:
         """The next computation in the order of this run, or of the one that is under way."""
@@ -290,7 +290,9 @@ def _write_json(path: Path, described: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def checkpoints(folder: str | Path) -> Iterator[Checkpoints]:
+def checkpoints(
+    folder: str | Path, settings: Mapping[str, str] | None = None
+) -> Iterator[Checkpoints]:
     """Keep the work that is done inside, in a folder, and go on from what is there.
 
     Parameters
@@ -298,6 +300,8 @@ def checkpoints(folder: str | Path) -> Iterator[Checkpoints]:
     folder
         Of this run alone. A program that was killed, run again over the same folder, goes on where
         it was and ends in the same numbers. ``remove()`` of what this yields forgets everything.
+    settings
+        What the run is made with, by name: another run is refused, saying what differs.
 
     Examples
     --------
@@ -311,7 +315,7 @@ def checkpoints(folder: str | Path) -> Iterator[Checkpoints]:
     """
     global _current
     before = _current
-    _current = Checkpoints(Path(folder))
+    _current = Checkpoints(Path(folder), settings)
     try:
         yield _current
     finally:

@@ -7,7 +7,7 @@ intervals of the two best models overlap there is no verdict.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.evaluation.evidence import conditional_evidence, evidence
 from bayes_lcs.evaluation.log_evidence import EvidenceWarning, LogEvidence
 from bayes_lcs.inference.conditioning import condition
@@ -65,6 +66,8 @@ class Comparison:
         Whether evidences are ``log P(Y | X)``.
     seed
         Of everything that was, or will be, drawn.
+    interrupted
+        Whether Ctrl-C left models out, or cut short the estimate of the last one.
     """
 
     models: tuple[Any, ...]
@@ -73,6 +76,7 @@ class Comparison:
     prior: FloatArray
     conditional: bool
     seed: int
+    interrupted: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -213,6 +217,7 @@ def compare(
     max_chains: int | None = None,
     seed: int = 0,
     progress: bool | None = None,
+    known: Mapping[Any, LogEvidence] | None = None,
 ) -> Comparison:
     """Compare models by their evidence on one table.
 
@@ -227,6 +232,13 @@ def compare(
         Prior odds of the models, in any units; even by default.
     precision, max_chains, seed
         As for :func:`bayes_lcs.evidence`.
+    known
+        Evidences that are known already, by model; they are not looked for again.
+
+    Warns
+    -----
+    InterruptedWarning
+        After Ctrl-C, if there is something to show: the models that were finished.
 
     Examples
     --------
@@ -249,22 +261,33 @@ def compare(
             f"not only zeros; got {prior!r}"
         )
     how = conditional_evidence if conditional else evidence
-    found = []
+    options: dict[str, Any] = {"precision": precision, "max_chains": max_chains, "seed": seed}
+    found: list[LogEvidence] = []
+    interrupted = False
     for model in given:
+        if known is not None and model in known:
+            found.append(known[model])
+            continue
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found.append(
-                how(
-                    model,
-                    data,
-                    precision=precision,
-                    max_chains=max_chains,
-                    seed=seed,
-                    progress=progress,
-                )
-            )
+            try:
+                found.append(how(model, data, progress=progress, **options))
+            except KeyboardInterrupt:
+                if not found:
+                    raise
+                interrupted = True
         for warning in caught:
             about = EvidenceWarning if issubclass(warning.category, EvidenceWarning) else None
             message = f"{model.name}: {warning.message}" if about else str(warning.message)
             warnings.warn(message, about or warning.category, stacklevel=2)
-    return Comparison(given, data, tuple(found), odds / odds.sum(), conditional, seed)
+        interrupted |= found[-1].interrupted
+        if interrupted:
+            warnings.warn(
+                f"interrupted: {len(found)} of {len(given)} models are compared",
+                InterruptedWarning,
+                stacklevel=2,
+            )
+            break
+    kept, odds = given[: len(found)], odds[: len(found)]
+    prior_kept = odds / odds.sum() if odds.any() else np.full(len(odds), 1.0 / len(odds))
+    return Comparison(kept, data, tuple(found), prior_kept, conditional, seed, interrupted)

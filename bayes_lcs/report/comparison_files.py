@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.storage import save_datatree
 from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.evaluation.comparison import Comparison, compare
+from bayes_lcs.evaluation.evidence import evidence_of
 from bayes_lcs.inference.exact import exact
 from bayes_lcs.inference.exact_posterior import ExactPosterior
 from bayes_lcs.models.clustered import ClusteredNaiveBayes
@@ -29,7 +31,13 @@ from bayes_lcs.report.plots import plot_coclustering, plot_num_clusters
 from bayes_lcs.report.posterior import Posterior, sample
 from bayes_lcs.report.spreadsheet import write_csv
 
-__all__ = ["TableComparison", "compare_table", "save_comparison"]
+__all__ = [
+    "ComparisonInterrupted",
+    "TableComparison",
+    "compare_table",
+    "save_comparison",
+    "save_evidence",
+]
 
 MOST_DRAWN = 200
 """Groups of which a heat map is still readable."""
@@ -63,6 +71,11 @@ class TableComparison:
     predictions: pd.DataFrame | None
     seed: int
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the sampling early; then nothing is predicted."""
+        return isinstance(self.posterior, Posterior) and self.posterior.interrupted
+
     def blocks(self) -> list[list[str]]:
         """Names of the groups of each cluster."""
         names = self.posterior.group_names
@@ -73,24 +86,57 @@ class TableComparison:
         return dict(zip(self.posterior.group_names, map(int, self.partition), strict=True))
 
 
+class ComparisonInterrupted(KeyboardInterrupt):
+    """Ctrl-C before all models had their evidence, with those that have."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__()
+        self.comparison = comparison
+
+
 def compare_table(
-    data: GroupedTable, *, seed: int = 0, draws: int = 1000, chains: int = 4
+    data: GroupedTable,
+    *,
+    seed: int = 0,
+    draws: int = 1000,
+    chains: int = 4,
+    precision: float | None = None,
 ) -> TableComparison:
-    """Compare the four models on the rows with a label, and predict the others."""
+    """Compare the four models on the rows with a label, and predict the others.
+
+    Parameters
+    ----------
+    draws, chains
+        Of the posterior of clustered naive Bayes, where it has to be sampled.
+    precision
+        Standard error of evidences to aim at, as for :func:`bayes_lcs.evidence`.
+
+    Raises
+    ------
+    ComparisonInterrupted
+        After Ctrl-C, with the models that were finished.
+    """
     known, unknown = data.labelled(), data.unlabelled()
     if not known.num_rows:
         raise DataError("no row has a label: there is nothing to learn from")
-    models = (NoSharing(), CompleteSharing(), Prototype(), ClusteredNaiveBayes())
-    comparison = compare(models, known, seed=seed)
+    clustered = ClusteredNaiveBayes()
+    models = (NoSharing(), CompleteSharing(), Prototype(), clustered)
+    summed: ExactPosterior | None = None
+    with suppress(NotExactError):
+        summed = exact(clustered, known)
+    evidences = None if summed is None else {clustered: evidence_of(summed)}
+    comparison = compare(models, known, seed=seed, precision=precision, known=evidences)
+    if comparison.interrupted:
+        raise ComparisonInterrupted(comparison)
     posterior: ExactPosterior | Posterior
-    try:
-        posterior = exact(ClusteredNaiveBayes(), known)
-        partition, method = posterior.map_partition(), "exact"
-    except NotExactError:
-        posterior = sample(ClusteredNaiveBayes(), known, draws=draws, chains=chains, seed=seed)
-        partition, method = posterior.partition(), f"{chains} chains of {draws} draws"
+    if summed is not None:
+        posterior, partition, method = summed, summed.map_partition(), "exact"
+    else:
+        posterior = sample(clustered, known, draws=draws, chains=chains, seed=seed)
+        made = posterior.datatree["posterior"].sizes["draw"]
+        partition, method = posterior.partition(), f"{chains} chains of {made} draws"
     predictions = None
-    if unknown.num_rows:
+    if unknown.num_rows and not (isinstance(posterior, Posterior) and posterior.interrupted):
         predictions = unknown.to_frame()
         for name, column in zip(
             data.label_values, comparison.predict_proba(unknown).T, strict=True
@@ -99,10 +145,15 @@ def compare_table(
     return TableComparison(comparison, posterior, partition, method, predictions, seed)
 
 
+def save_evidence(comparison: Comparison, folder: Path) -> Path:
+    """Write the table of evidences."""
+    return write_csv(comparison.table(), folder / "evidence.csv")
+
+
 def save_comparison(found: TableComparison, folder: Path) -> list[Path]:
     """Write tables, pictures and the netCDF file."""
     posterior: Any = found.posterior
-    written = [write_csv(found.comparison.table(), folder / "evidence.csv")]
+    written = [save_evidence(found.comparison, folder)]
     groups = pd.DataFrame(
         {"group": list(posterior.group_names), "cluster": found.partition.astype(int)}
     )

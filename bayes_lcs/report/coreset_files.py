@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from bayes_lcs.data.checkpoints import Arrays, work
 from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
 from bayes_lcs.data.number_blocks import number_blocks
 from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.report.spreadsheet import write_csv
@@ -48,11 +52,22 @@ def coreset_of_file(
         return small, list(map(str, frame.columns))
     tree = CoresetStream(k, size, method=method, random_state=seed)
     names: list[str] = []
-    for block in blocks:
-        names = names or list(map(str, block.columns))
-        _check(names, path)
-        tree.push(block.to_numpy())
+    with work("stream", k, size, method, seed, Path(path).name) as written:
+        done = 0
+        if written.state is not None:
+            done, tree = int(written.state["blocks"]), model_from_arrays(written.state, tree)
+        for number, block in enumerate(blocks):
+            names = names or list(map(str, block.columns))
+            _check(names, path)
+            if number >= done:
+                tree.push(block.to_numpy())
+                if written.is_kept:
+                    written.keep(partial(_reached, copy.deepcopy(tree), number + 1))
     return tree.coreset(reduced=True), names
+
+
+def _reached(tree: CoresetStream, blocks: int) -> Arrays:
+    return {**(model_arrays(tree) or {}), "blocks": np.asarray(blocks)}
 
 
 def save_coreset(small: Coreset, names: list[str], path: Path) -> Path:

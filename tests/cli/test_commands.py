@@ -147,7 +147,8 @@ def test_bad_input_is_one_message_and_exit_code_two(words, message, tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_seen_before_the_work(tmp_path):
     (tmp_path / "file").write_text("")
-    found = run("scan", tmp_path / "none.csv", "--label", "x", "--out", tmp_path / "file" / "out")
+    (tmp_path / "bad.csv").write_text("")  # nothing has been read when the folder is found out
+    found = run("scan", tmp_path / "bad.csv", "--label", "x", "--out", tmp_path / "file" / "out")
     assert found.exit_code == 1
     assert "none.csv" not in found.output
 

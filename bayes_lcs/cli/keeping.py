@@ -1,0 +1,64 @@
+"""Runs of the command that can be resumed: where checkpoints are, and when they are removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["Resume", "resumable"]
+
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with a run that was interrupted, in the same folder."),
+]
+
+
+@contextmanager
+def resumable(
+    folder: Path, resume: bool, file: Path, settings: Mapping[str, Any]
+) -> Iterator[None]:
+    """Keep checkpoints of the work inside until it has ended, and go on from them if asked to.
+
+    Parameters
+    ----------
+    folder
+        Of the checkpoints alone.
+    resume
+        Whether to go on with what is there; it is removed otherwise.
+    file
+        The input, of which name, size and time are remembered.
+    settings
+        Everything that the user chose and that decides the result.
+    """
+    import shutil
+
+    from bayes_lcs.data.checkpoints import RUN, checkpoints
+
+    known = (folder / RUN).exists()
+    if known and not resume:
+        shutil.rmtree(folder)
+    if resume and not known:
+        typer.echo(
+            f"note: there is nothing to resume in {folder.parent}; this is the beginning", err=True
+        )
+    described = {name: str(value) for name, value in settings.items()}
+    state = file.stat()
+    described["the input"] = f"{file.name}, {state.st_size} bytes, {state.st_mtime_ns}"
+    try:
+        with checkpoints(folder, described) as kept:
+            yield
+    except KeyboardInterrupt as interruption:
+        said = f"{interruption}; " if str(interruption) else ""
+        raise KeyboardInterrupt(
+            f"interrupted; {said}the work so far is kept in {folder}: the same command with "
+            "--resume goes on from there"
+        ) from None
+    except Exception:
+        if not any(folder.glob("*.npz")):  # bad input, most likely: nothing is left behind
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    kept.remove()
