@@ -1,0 +1,157 @@
+"""Every long computation, killed again and again and begun again, ends in the same numbers."""
+
+import random
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayes_lcs as bl
+from bayes_lcs.data import checkpoints as module
+from bayes_lcs.inference import annealed_chains
+from bayes_lcs.report.coreset_files import coreset_of_file
+
+
+class Killed(BaseException):
+    """As if by kill -9: nobody catches it, nobody writes anything."""
+
+
+@pytest.fixture
+def dies(monkeypatch):
+    """Sets after how many looks at the clock the run is killed; each of them writes."""
+    life = {"left": None}
+    keep = module.Work.keep
+
+    def dying(self, snapshot=dict, *pieces):
+        keep(self, snapshot, *pieces)
+        if life["left"] is not None and self.is_kept:
+            life["left"] -= 1
+            if life["left"] <= 0:
+                raise Killed
+
+    monkeypatch.setattr(module.Work, "keep", dying)
+    for name in ("SECONDS", "MOST_UNKEPT", "RAREST"):
+        monkeypatch.setattr(module, name, 0.0)
+    monkeypatch.setattr(annealed_chains, "LOOK_SECONDS", 0.01)
+    return life
+
+
+@pytest.fixture(scope="module")
+def meetings():
+    data, _ = bl.meeting_requests(seed=0, rows_per_person=15)
+    return data.select_groups(range(6))
+
+
+def drawn(model, data, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bl.SamplingWarning)
+        post = bl.sample(model, data, draws=40, warmup=30, chains=2, seed=3, **options)
+    found = {name: np.asarray(values) for name, values in post.datatree["posterior"].items()}
+    latent = post.datatree["constant_data"].get("latent_probability")
+    return found if latent is None else {**found, "latent": np.asarray(latent)}
+
+
+def evidence(model, data, method, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bl.EvidenceWarning)
+        found = bl.evidence(model, data, method, seed=3, precision=0.5, **options)
+    return {"numbers": np.array([found.value, found.lower, found.upper]), "how": found.how}
+
+
+def mixture(**options):
+    rng = np.random.default_rng(0)
+    X = rng.integers(3, size=(400, 5))
+    model = bl.MixtureClusterer(3, random_state=0, max_iter=60, n_init=2, tol=1e-9, **options)
+    model.fit(X)
+    return {"weights": model.weights_, "trace": model.trace_, "n_iter": model.n_iter_}
+
+
+def learning_curve():
+    rng = np.random.default_rng(0)
+    X = rng.integers(3, size=(3000, 5)) * rng.integers(2, size=(3000, 1))
+    clusterer = bl.MixtureClusterer(3, random_state=0, max_iter=30)
+    times = iter(range(10**6))
+    found = bl.learning_curve_sample(
+        clusterer,
+        X,
+        alpha=0.0,
+        initial_size=200,
+        holdout_size=500,
+        abbreviated="fixed-3",
+        clock=lambda: float(next(times)),
+    )
+    scores = np.array([stage.score for stage in found.stages])
+    return {"scores": scores, "size": found.sample_size, "weights": found.model.weights_}
+
+
+def scan():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=900), "b": rng.choice(list("xyz"), 900)})
+    y = np.where(X["a"] + (X["b"] == "x") + rng.normal(size=900) > 0, "yes", "no")
+    model = bl.PartialScanClassifier("tree", 12, random_state=0).fit(X, y)
+    return {"chances": model.predict_proba(X), "trace": model.scan_.trace.drop(columns="seconds")}
+
+
+def stream(folder):
+    path = folder / "points.parquet"
+    if not path.exists():
+        X = np.random.default_rng(0).normal(size=(60_000, 3))
+        pd.DataFrame(X, columns=list("abc")).to_parquet(path, row_group_size=5000)
+    small, _ = coreset_of_file(path, 3, 50, stream=True)
+    return {"points": small.points, "weights": small.weights}
+
+
+def masked(data):
+    return data.mask_labels(np.arange(0, data.num_rows, 5))
+
+
+CNB = bl.ClusteredNaiveBayes
+WORKS = {
+    "clustered": lambda data, _: drawn(CNB(), data),
+    "clustered, labels missing": lambda data, _: drawn(CNB(), masked(data)),
+    "learned": lambda data, _: drawn(
+        CNB(concentration=bl.Gamma(1, 1), feature_prior=bl.Gamma(2, 1)), data, thin=2
+    ),
+    "complete sharing": lambda data, _: drawn(bl.CompleteSharing(), masked(data)),
+    "prototype": lambda data, _: drawn(bl.Prototype(), data),
+    "annealed": lambda data, _: evidence(CNB(), data, "ais", max_chains=32),
+    "annealed, labels missing": lambda data, _: evidence(
+        bl.NoSharing(), masked(data), "ais", max_chains=32
+    ),
+    "particles of groups": lambda data, _: evidence(CNB(), data, "particles", max_chains=32),
+    "particles of labels": lambda data, _: evidence(
+        bl.CompleteSharing(), masked(data), "particles", max_chains=32
+    ),
+    "prototype integrals": lambda data, _: evidence(bl.Prototype(), data, "importance"),
+    "em": lambda *_: mixture(),
+    "em, accelerated": lambda *_: mixture(acceleration="squarem"),
+    "learning curve": lambda *_: learning_curve(),
+    "scan": lambda *_: scan(),
+    "coreset of a stream": lambda _, folder: stream(folder),
+}
+
+
+@pytest.mark.parametrize("name", WORKS)
+def test_killed_and_resumed_it_ends_in_the_same_numbers(name, dies, meetings, tmp_path):
+    expected = WORKS[name](meetings, tmp_path)
+    rng = random.Random(name)
+    kills = 0
+    while True:
+        dies["left"] = rng.randint(1, 5) if kills < 12 else None
+        try:
+            with bl.checkpoints(tmp_path / "kept"):
+                found = WORKS[name](meetings, tmp_path)
+        except Killed:
+            kills += 1
+            continue
+        break
+    assert kills >= 1
+    assert found.keys() == expected.keys()
+    for key, values in expected.items():
+        if key == "latent":  # sums of chunks whose lengths the clock decides
+            np.testing.assert_allclose(found[key], values, rtol=1e-12)
+        elif isinstance(values, pd.DataFrame):
+            pd.testing.assert_frame_equal(found[key], values)
+        else:
+            np.testing.assert_array_equal(found[key], values)
