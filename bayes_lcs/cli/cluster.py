@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.manners import announce_files, print_json, writable_folder
 
 __all__ = ["cluster"]
@@ -36,6 +37,7 @@ def cluster(
 
     Example: bayes-lcs cluster visits.parquet -k 25 --alpha "1% per 10 minutes" --out results
     """
+    asked = as_asked(locals())
     from bayes_lcs.report.mixture_files import cluster_file, save_clusters
 
     folder = writable_folder(out)
@@ -53,7 +55,7 @@ def cluster(
         header=not no_header,
         seed=seed,
     )
-    written = save_clusters(result, file, folder, header=not no_header)
+    written = save_clusters(result, file, folder, header=not no_header, options=asked)
     if as_json:
         print_json(
             {

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.manners import announce_files, plain_table, print_json, writable_folder
 
 __all__ = ["compare"]
@@ -33,11 +34,13 @@ def compare(
 
     Example: bayes-lcs compare meetings.csv --group user --label decision --out results
     """
+    asked = as_asked(locals())
     from rich.console import Console
 
     from bayes_lcs.data.reader import read_grouped
     from bayes_lcs.report.comparison_files import compare_table, save_comparison
     from bayes_lcs.report.comparison_page import save_page
+    from bayes_lcs.report.page import Origin
 
     folder = writable_folder(out)
     data = read_grouped(
@@ -49,7 +52,8 @@ def compare(
         header=not no_header,
     )
     found = compare_table(data, seed=seed, draws=draws, chains=chains)
-    written = [save_page(found, folder, file.name), *save_comparison(found, folder)]
+    origin = Origin("compare", file, seed, asked)
+    written = [save_page(found, folder, origin), *save_comparison(found, folder)]
     table = found.comparison.table()
     if as_json:
         print_json(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.manners import announce_files, print_json, writable_folder
 
 __all__ = ["coreset"]
@@ -34,7 +35,10 @@ def coreset(
 
     Example: bayes-lcs coreset points.parquet -k 10 --size 1000 --out small.parquet
     """
+    asked = as_asked(locals())
     from bayes_lcs.report.coreset_files import coreset_of_file, save_coreset
+    from bayes_lcs.report.coreset_page import save_coreset_page
+    from bayes_lcs.report.page import Origin
 
     writable_folder(out.absolute().parent)
     small, names = coreset_of_file(
@@ -47,7 +51,8 @@ def coreset(
         header=not no_header,
         seed=seed,
     )
-    written = save_coreset(small, names, out)
+    table = save_coreset(small, names, out)
+    written = [save_coreset_page(small, names, out, Origin("coreset", file, seed, asked)), table]
     if as_json:
         print_json(
             {
@@ -55,9 +60,9 @@ def coreset(
                 "points": len(small),
                 "method": small.method,
                 "distortions": small.distortions,
-                "files": [str(written)],
+                "files": [str(path) for path in written],
             }
         )
         return
     typer.echo(f"{small}.")
-    announce_files([written])
+    announce_files(written)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.manners import announce_files, print_json, writable_folder
 
 __all__ = ["scan"]
@@ -34,6 +35,7 @@ def scan(
 
     Example: bayes-lcs scan transactions.csv --label kind --learner tree --out results
     """
+    asked = as_asked(locals())
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
     from bayes_lcs.report.scan_files import save_scan
 
@@ -48,7 +50,9 @@ def scan(
         random_state=seed,
     )
     classifier.fit_file(file, label=label, ignore=ignore or (), header=not no_header)
-    written = save_scan(classifier, folder, predict, header=not no_header)
+    written = save_scan(
+        classifier, folder, predict, header=not no_header, source=file, options=asked
+    )
     story = classifier.scan_
     if as_json:
         print_json(
