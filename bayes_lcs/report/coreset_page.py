@@ -107,4 +107,12 @@ def _columns(points: FloatArray, weights: FloatArray, names: Sequence[str]) -> l
 
 
 def _figure(value: float) -> str:
-    return f"{value:,.4g}" if abs(value) < 1e6 else f"{value:.3e}"
+    """A number in few characters.
+
+    Examples
+    --------
+    >>> [_figure(value) for value in (0.123456, 12345.6, 1.5e9)]
+    ['0.1235', '12,346', '1.5e+09']
+    """
+    size = abs(value)
+    return f"{value:,.0f}" if 1000 <= size < 1e7 else f"{value:.4g}"

@@ -17,7 +17,7 @@ __all__ = ["Axis", "bar", "interval", "line_chart", "scatter", "share"]
 
 FloatArray = NDArray[np.float64]
 
-WIDTH, HEIGHT = 460.0, 250.0
+WIDTH, HEIGHT = 420.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 12.0, 42.0
 
 
@@ -174,7 +174,7 @@ def line_chart(
         parts.append(
             Markup('<path class="chosen" d="M{:.1f} {}V{}"/>').format(place, TOP, HEIGHT - BOTTOM)
             + Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
-                place + shift, TOP + 10, anchor, says
+                place + shift, HEIGHT - BOTTOM - 6, anchor, says
             )
         )
     for kind, xs, ys in lines:
@@ -184,8 +184,8 @@ def line_chart(
         parts.append(Markup('<path class="{}" d="M{}"/>').format(kind, _joined(points)))
         if "dashed" not in kind:
             dots = " ".join(f"M{a:.1f} {b:.1f}h.01" for a, b in points)
-            second = " second" if "second" in kind else ""
-            parts.append(Markup('<path class="dots{}" d="{}"/>').format(second, dots))
+            more = (" second" if "second" in kind else "") + (" many" if len(points) > 25 else "")
+            parts.append(Markup('<path class="dots{}" d="{}"/>').format(more, dots))
     return _svg("chart", f"0 0 {WIDTH:g} {HEIGHT:g}", Markup().join(parts), title=title)
 
 

@@ -25,7 +25,7 @@ MOST_CLUSTERS = 60
 MOST_WORDS = 8
 """Values that are shown of each."""
 LONGEST_RATIO = 4.0
-"""Bars are full at this: beyond a factor of 50, how much more does not matter."""
+"""Bars are full at this or before: beyond a factor of 50, how much more does not matter."""
 
 
 def mixture_page(
@@ -59,7 +59,7 @@ def mixture_page(
         all_rows=result.sample_size == result.total_rows,
         chart=_chart(result),
         stages=_stages(result),
-        clusters=_clusters(result.model, counts),
+        **_clusters(result.model, counts),
         assigned=counts is not None,
         provenance=provenance(given, _own(result), ("jax", "numpy", "scikit-learn")),
     )
@@ -80,8 +80,9 @@ def _benefit(result: LearningCurveResult) -> str:
     if not np.isfinite(result.benefit):
         return "How good it is against training on all rows cannot be told from so few stages."
     if not result.is_estimate:
-        known = "that of training on all rows" if result.reference else "all there is to have"
-        return f"Its benefit is {result.benefit:.3f} of {known}."
+        if result.reference is None:
+            return "It cannot be better with more rows: these are all."
+        return f"Its benefit is {result.benefit:.3f}, where training on all rows has 1."
     low, high = result.benefit_interval
     between = f" (between {low:.3f} and {high:.3f})" if np.isfinite([low, high]).all() else ""
     return (
@@ -137,7 +138,7 @@ def _stages(result: LearningCurveResult) -> list[dict[str, str]]:
     return stages
 
 
-def _clusters(model: Any, counts: NDArray[np.int64] | None) -> list[dict[str, Any]]:
+def _clusters(model: Any, counts: NDArray[np.int64] | None) -> dict[str, Any]:
     """Clusters by size, with the values that tell most about being in them.
 
     A value's part in ``KL(theta_kf || mean_f)`` is its probability in the cluster times its log
@@ -150,7 +151,7 @@ def _clusters(model: Any, counts: NDArray[np.int64] | None) -> list[dict[str, An
         for f, values in enumerate(model.categories_)
         for v, value in enumerate(values)
     ]
-    found = []
+    found: list[dict[str, Any]] = []
     for k in np.argsort(-weights, kind="stable")[:MOST_CLUSTERS]:
         own = np.array([model.probabilities_[f][k, v] for _, _, f, v in cells])
         overall = np.array([weights @ model.probabilities_[f][:, v] for _, _, f, v in cells])
@@ -163,8 +164,7 @@ def _clusters(model: Any, counts: NDArray[np.int64] | None) -> list[dict[str, An
                 "value": cells[c][1],
                 "own": _percent(own[c]),
                 "overall": _percent(overall[c]),
-                "ratio": f"{ratios[c]:+.2f}",
-                "bar": bar(float(ratios[c]), LONGEST_RATIO),
+                "log": float(ratios[c]),
             }
             for c in np.argsort(-parts, kind="stable")[:MOST_WORDS]
         ]
@@ -177,7 +177,16 @@ def _clusters(model: Any, counts: NDArray[np.int64] | None) -> list[dict[str, An
                 "profile": profile,
             }
         )
-    return found
+    words = [word for cluster in found for word in cluster["profile"]]
+    longest = max((abs(word["log"]) for word in words), default=0.0)
+    reach = min(max(longest, 1e-6), LONGEST_RATIO)
+    for word in words:
+        word["bar"] = bar(word["log"], reach)
+    return {"clusters": found, "factor": float(np.exp(reach))}
+
+
+def _times(passes: int) -> str:
+    return "one pass" if passes == 1 else f"{passes:,} passes"
 
 
 def _percent(part: float) -> str:
@@ -185,7 +194,7 @@ def _percent(part: float) -> str:
 
 
 def _own(result: LearningCurveResult) -> list[tuple[str, str]]:
-    read = f"{result.reading['rows']:,} rows in {result.reading['passes']:,} passes"
+    read = f"{result.reading['rows']:,} rows in {_times(result.reading['passes'])}"
     return [
         (
             "rule",

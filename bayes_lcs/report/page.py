@@ -100,8 +100,6 @@ def render(template: str, **values: Any) -> str:
         loader=PackageLoader("bayes_lcs.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
     environment.filters |= {"name": _name, "names": _names, "short": short}
     interrupted = INTERRUPTED if values.pop("interrupted", False) else ""

@@ -61,7 +61,7 @@ def scan_page(
         whole=story.parts_read == story.num_parts,
         drift=_drift(story),
         chart=_chart(story),
-        benefit=_last_benefit(story),
+        benefit=_benefit(classifier),
         steps=_steps(story),
         table=table,
         predicted=predicted,
@@ -92,9 +92,14 @@ def _drift(story: Scan) -> str:
     return f"Nothing speaks for an order of the rows that matters (p = {story.drift:.2g})."
 
 
-def _last_benefit(story: Scan) -> float | None:
-    known = story.trace["benefit"].dropna()
-    return float(known.iloc[-1]) if len(known) else None
+def _benefit(classifier: PartialScanClassifier) -> str:
+    """What the ensemble expects of its decisions, at the last look."""
+    known = classifier.scan_.trace["benefit"].dropna()
+    if not len(known):
+        return ""
+    if classifier.benefit is None:
+        return f"The ensemble expects {known.iloc[-1]:.1%} of its decisions to be right."
+    return f"The ensemble expects its decisions to bring {known.iloc[-1]:.4g} a row."
 
 
 def _chart(story: Scan) -> Markup:
