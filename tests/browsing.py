@@ -55,7 +55,7 @@ def start(folder):
     return Chrome(options=options, service=Service(driver))
 
 
-def visit(driver, path, width=1000, scheme="light"):
+def visit(driver, path, width=1000, scheme="light", medium="screen"):
     """Open a file at a width; logs begin anew."""
     driver.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
@@ -63,7 +63,7 @@ def visit(driver, path, width=1000, scheme="light"):
     )
     driver.execute_cdp_cmd(
         "Emulation.setEmulatedMedia",
-        {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
+        {"media": medium, "features": [{"name": "prefers-color-scheme", "value": scheme}]},
     )
     driver.get("about:blank")
     for kind in ("browser", "performance"):

@@ -104,7 +104,8 @@ def _evidence(found: TableComparison) -> dict[str, Any]:
                 "value": f"{row['log_evidence']:,.2f}",
                 "interval": "exact" if exact else f"{row['lower']:,.2f} to {row['upper']:,.2f}",
                 "behind": f"{abs(row['log_bayes_factor']):,.2f}",
-                "probability": _probability(row),
+                "probability": f"{row['probability']:.3g}",
+                "between": _between(row),
                 "method": str(row["method"]),
             }
         )
@@ -120,10 +121,10 @@ def _evidence(found: TableComparison) -> dict[str, Any]:
     return {"evidence": rows, "strips": strips}
 
 
-def _probability(row: dict[Any, Any]) -> str:
+def _between(row: dict[Any, Any]) -> str:
+    """Where a model's probability lies, if its evidence or another's is an estimate."""
     low, high = f"{row['probability_lower']:.3g}", f"{row['probability_upper']:.3g}"
-    value = f"{row['probability']:.3g}"
-    return value if low == high else f"{value} ({low} to {high})"
+    return "" if low == high else f"{low} to {high}"
 
 
 def _strip(rows: list[dict[str, str]], values: Any, lower: Any, upper: Any, shown: Any) -> Any:

@@ -32,6 +32,16 @@ def test_nothing_is_wider_than_a_phone(name, pages, browser):
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_cut_off_on_paper(name, pages, browser):
+    visit(browser, pages[name], width=680, medium="print")  # A4 with margins of 1.5 cm
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 680
+    shown = browser.execute_script(
+        "return [...document.querySelectorAll('input, .screen')].filter(e => e.checkVisibility())"
+    )
+    assert shown == []
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_no_name_runs_or_becomes_an_element(name, pages, browser):
     visit(browser, pages[name])
     found = browser.execute_script(
