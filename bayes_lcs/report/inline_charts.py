@@ -18,7 +18,7 @@ __all__ = ["Axis", "bar", "interval", "line_chart", "scatter", "share"]
 FloatArray = NDArray[np.float64]
 
 WIDTH, HEIGHT = 420.0, 250.0
-LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 12.0, 42.0
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 12.0, 42.0
 
 
 def bar(value: float, reach: float, mark: float | None = None) -> Markup:

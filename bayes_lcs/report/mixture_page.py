@@ -56,6 +56,8 @@ def mixture_page(
         rate=rate_text(result.preferences.alpha),
         took=seconds_text(result.runtime_seconds),
         full_took=seconds_text(result.full_seconds),
+        why=_because(result.stop_reason),
+        forecast=bool(last_forecast(result)),
         all_rows=result.sample_size == result.total_rows,
         chart=_chart(result),
         stages=_stages(result),
@@ -132,10 +134,15 @@ def _stages(result: LearningCurveResult) -> list[dict[str, str]]:
                 "decision": ""
                 if stage.decision is None
                 else ("stop" if stage.decision.stop else "go on"),
-                "reason": "" if stage.decision is None else stage.decision.reason,
+                "reason": "" if stage.decision is None else _because(stage.decision.reason),
             }
         )
     return stages
+
+
+def _because(reason: str) -> str:
+    """A reason without the decision, which stands beside it."""
+    return reason.removeprefix("stops: ").removeprefix("goes on: ")
 
 
 def _clusters(model: Any, counts: NDArray[np.int64] | None) -> dict[str, Any]:
