@@ -22,6 +22,8 @@ MOST_COLUMNS = 50
 """Columns whose ranges a page shows."""
 MOST_POINTS = 3000
 """Points that a page draws; the heaviest."""
+LONGEST_LABEL = 18
+"""Characters of a name that fit beside an axis, whatever they are."""
 METHODS = {
     "sensitivity": "drawn by how much each row can matter to any centres (sensitivity)",
     "adaptive": "drawn by cells around first centres, small cells more (adaptive)",
@@ -88,7 +90,7 @@ def _chart(points: FloatArray, weights: FloatArray, names: Sequence[str]) -> Mar
     """The first two columns, weights as areas."""
     if points.ndim != 2 or points.shape[1] < 2 or not len(points):
         return None
-    x, y = (Axis.over(short(names[c], 30), points[:, c], form=_figure) for c in (0, 1))
+    x, y = (Axis.over(short(names[c], LONGEST_LABEL), points[:, c], form=_figure) for c in (0, 1))
     title = "points of the coreset, their weights as areas"
     return scatter(x, y, points[:, 0], points[:, 1], weights, title)
 

@@ -18,7 +18,7 @@ __all__ = ["Axis", "bar", "interval", "line_chart", "scatter", "share"]
 FloatArray = NDArray[np.float64]
 
 WIDTH, HEIGHT = 420.0, 250.0
-LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 12.0, 42.0
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 20.0, 42.0
 
 
 def bar(value: float, reach: float, mark: float | None = None) -> Markup:
@@ -174,7 +174,7 @@ def line_chart(
         parts.append(
             Markup('<path class="chosen" d="M{:.1f} {}V{}"/>').format(place, TOP, HEIGHT - BOTTOM)
             + Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
-                place + shift, HEIGHT - BOTTOM - 6, anchor, says
+                place + shift, TOP - 4, anchor, says
             )
         )
     for kind, xs, ys in lines:

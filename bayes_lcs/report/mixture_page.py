@@ -79,7 +79,8 @@ def save_mixture_page(
 
 def _benefit(result: LearningCurveResult) -> str:
     """How good the model is against that of all rows, in a sentence."""
-    if not np.isfinite(result.benefit):
+    full, base = result.full_score[0], result.baseline_score
+    if full == base or not np.isfinite(result.benefit):
         return "How good it is against training on all rows cannot be told from so few stages."
     if not result.is_estimate:
         if result.reference is None:

@@ -25,11 +25,9 @@ def browser(tmp_path_factory):
     """One for all tests of a worker."""
     if find_browser() is None:
         pytest.skip(NO_BROWSER)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        driver = start(tmp_path_factory.mktemp("profile"))
-        yield driver
-        driver.quit()
+    driver = start(tmp_path_factory.mktemp("profile"))
+    yield driver
+    driver.quit()
 
 
 def hostile_names(count, start=0):

@@ -91,7 +91,7 @@ def test_hostile_names_are_shown_as_they_are_written(pages, browser):
     )
 
 
-def test_a_field_of_the_map_tells_its_pair_by_pointer_and_by_key(pages, browser, compared):
+def test_a_field_of_the_map_tells_its_pair_by_pointer_and_by_key(pages, browser):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
@@ -110,5 +110,8 @@ def test_a_field_of_the_map_tells_its_pair_by_pointer_and_by_key(pages, browser,
     )
     assert abs(order[0] - 2) <= 1
     assert abs(order[1] - 150) <= 1
+    browser.find_element("id", "larger").click()
+    assert map_.size["width"] > 2000
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 360
     map_.send_keys(Keys.ARROW_DOWN, Keys.ARROW_LEFT)
     assert browser.find_element("id", "pair").text != said
