@@ -9,6 +9,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.data import checkpoints as module
+from bayes_lcs.data import parquet_reader
 from bayes_lcs.inference import annealed_chains
 from bayes_lcs.report.coreset_files import coreset_of_file
 
@@ -34,6 +35,7 @@ def dies(monkeypatch):
     for name in ("SECONDS", "MOST_UNKEPT", "RAREST"):
         monkeypatch.setattr(module, name, 0.0)
     monkeypatch.setattr(annealed_chains, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(parquet_reader, "_BLOCK_ROWS", 500)
     return life
 
 
@@ -96,8 +98,8 @@ def scan():
 def stream(folder):
     path = folder / "points.parquet"
     if not path.exists():
-        X = np.random.default_rng(0).normal(size=(60_000, 3))
-        pd.DataFrame(X, columns=list("abc")).to_parquet(path, row_group_size=5000)
+        X = np.random.default_rng(0).normal(size=(6000, 3))
+        pd.DataFrame(X, columns=list("abc")).to_parquet(path, row_group_size=500)
     small, _ = coreset_of_file(path, 3, 50, stream=True)
     return {"points": small.points, "weights": small.weights}
 

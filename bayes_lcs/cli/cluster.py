@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import Resume, resumable
 from bayes_lcs.cli.manners import announce_files, print_json, readable, writable_folder
 
@@ -41,6 +42,7 @@ def cluster(
 
     Example: bayes-lcs cluster visits.parquet -k 25 --alpha "1% per 10 minutes" --out results
     """
+    asked = as_asked(locals())
     from bayes_lcs.report.mixture_files import cluster_file, save_clusters
 
     rate: float | str = alpha
@@ -48,16 +50,7 @@ def cluster(
         rate = float(alpha)
     readable(file)
     folder = writable_folder(out)
-    settings = {
-        "-k": clusters,
-        "--alpha": alpha,
-        "--abbreviated": abbreviated,
-        "--initial": initial,
-        "--holdout": holdout,
-        "--ignore": ignore,
-        "--no-header": no_header,
-        "--seed": seed,
-    }
+    settings = {**asked, "seed": seed}
     with resumable(folder / ".checkpoint", resume, file, settings):
         result, source = cluster_file(
             file,
@@ -70,7 +63,7 @@ def cluster(
             header=not no_header,
             seed=seed,
         )
-        written = save_clusters(result, file, folder, header=not no_header)
+        written = save_clusters(result, file, folder, header=not no_header, options=asked)
         _show(result, source.num_rows, written, as_json)
         if result.interrupted:
             raise KeyboardInterrupt("the results are those of the stages that were finished")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import Resume, resumable
 from bayes_lcs.cli.manners import announce_files, plain_table, print_json, writable_folder
 
@@ -41,6 +42,7 @@ def compare(
 
     Example: bayes-lcs compare meetings.csv --group user --label decision --out results
     """
+    asked = as_asked(locals())
     from bayes_lcs.data.reader import read_grouped
     from bayes_lcs.report.comparison_files import (
         ComparisonInterrupted,
@@ -49,6 +51,7 @@ def compare(
         save_evidence,
     )
     from bayes_lcs.report.comparison_page import save_page
+    from bayes_lcs.report.page import Origin
 
     data = read_grouped(
         file,
@@ -59,17 +62,7 @@ def compare(
         header=not no_header,
     )
     folder = writable_folder(out)
-    settings = {
-        "--group": group,
-        "--label": label,
-        "--ignore": ignore,
-        "--bins": bins,
-        "--draws": draws,
-        "--chains": chains,
-        "--no-header": no_header,
-        "--precision": precision,
-        "--seed": seed,
-    }
+    settings = {**asked, "seed": seed}
     with resumable(folder / ".checkpoint", resume, file, settings):
         try:
             found = compare_table(data, seed=seed, draws=draws, chains=chains, precision=precision)
@@ -77,7 +70,8 @@ def compare(
             kept = save_evidence(cut.comparison, folder)
             said = f"evidence of the models that were finished is in {kept}"
             raise KeyboardInterrupt(said) from None
-        written = [save_page(found, folder, file.name), *save_comparison(found, folder)]
+        page = save_page(found, folder, Origin("compare", file, seed, asked))
+        written = [page, *save_comparison(found, folder)]
         _show(found, written, as_json)
         if found.interrupted:
             raise KeyboardInterrupt("the results are those of the draws that were made")

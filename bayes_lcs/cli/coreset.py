@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import Resume, resumable
 from bayes_lcs.cli.manners import announce_files, print_json, readable, writable_folder
 
@@ -36,19 +37,14 @@ def coreset(
 
     Example: bayes-lcs coreset points.parquet -k 10 --size 1000 --out small.parquet
     """
+    asked = as_asked(locals())
     from bayes_lcs.report.coreset_files import coreset_of_file, save_coreset
+    from bayes_lcs.report.coreset_page import save_coreset_page
+    from bayes_lcs.report.page import Origin
 
     readable(file)
     folder = writable_folder(out.absolute().parent)
-    settings = {
-        "-k": clusters,
-        "--size": size,
-        "--method": method,
-        "--stream": stream,
-        "--ignore": ignore,
-        "--no-header": no_header,
-        "--seed": seed,
-    }
+    settings = {**asked, "seed": seed}
     with resumable(folder / f".{out.name}.checkpoint", resume, file, settings):
         small, names = coreset_of_file(
             file,
@@ -60,7 +56,9 @@ def coreset(
             header=not no_header,
             seed=seed,
         )
-        written = save_coreset(small, names, out)
+        table = save_coreset(small, names, out)
+        origin = Origin("coreset", file, seed, asked)
+        written = [save_coreset_page(small, names, out, origin), table]
     if as_json:
         print_json(
             {
@@ -68,9 +66,9 @@ def coreset(
                 "points": len(small),
                 "method": small.method,
                 "distortions": small.distortions,
-                "files": [str(written)],
+                "files": [str(path) for path in written],
             }
         )
         return
     typer.echo(f"{small}.")
-    announce_files([written])
+    announce_files(written)

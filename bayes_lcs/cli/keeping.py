@@ -11,6 +11,9 @@ import typer
 
 __all__ = ["Resume", "resumable"]
 
+NOT_DECISIVE = frozenset({"jobs", "predict"})
+"""Options of commands that do not change what is learned."""
+
 Resume = Annotated[
     bool,
     typer.Option("--resume", help="Go on with a run that was interrupted, in the same folder."),
@@ -45,7 +48,7 @@ def resumable(
         typer.echo(
             f"note: there is nothing to resume in {folder.parent}; this is the beginning", err=True
         )
-    described = {name: str(value) for name, value in settings.items()}
+    described = {name: str(value) for name, value in settings.items() if name not in NOT_DECISIVE}
     state = file.stat()
     described["the input"] = f"{file.name}, {state.st_size} bytes, {state.st_mtime_ns}"
     try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import Resume, resumable
 from bayes_lcs.cli.manners import announce_files, print_json, readable, writable_folder
 
@@ -39,6 +40,7 @@ def scan(
 
     Example: bayes-lcs scan transactions.csv --label kind --learner tree --out results
     """
+    asked = as_asked(locals())
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
     from bayes_lcs.report.scan_files import save_scan
 
@@ -53,20 +55,12 @@ def scan(
         n_jobs=jobs,
         random_state=seed,
     )
-    settings = {
-        "--label": label,
-        "--learner": learner,
-        "--parts": parts,
-        "--confidence": confidence,
-        "--tolerance": tolerance,
-        "--whole": whole,
-        "--ignore": ignore,
-        "--no-header": no_header,
-        "--seed": seed,
-    }
+    settings = {**asked, "seed": seed}
     with resumable(folder / ".checkpoint", resume, file, settings):
         classifier.fit_file(file, label=label, ignore=ignore or (), header=not no_header)
-        written = save_scan(classifier, folder, predict, header=not no_header)
+        written = save_scan(
+            classifier, folder, predict, header=not no_header, source=file, options=asked
+        )
         _show(classifier, written, as_json)
         if classifier.scan_.stop_reason == "interrupted":
             raise KeyboardInterrupt("the results are those of the parts that were read")

@@ -21,7 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.partitions import first_occurrence
 
-__all__ = ["CredibleBall", "PartitionEstimate", "estimate_partition", "partition_distance"]
+__all__ = [
+    "CredibleBall",
+    "PartitionEstimate",
+    "credible_ball",
+    "estimate_partition",
+    "partition_distance",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -233,6 +239,37 @@ def estimate_partition(
     scale = _scale(z.shape[1], loss)
     ball = _credible_ball(best, unique, weights, loss, level)
     return PartitionEstimate(best, loss, max(best_loss, 0.0) / scale, ball)
+
+
+def credible_ball(
+    centre: ArrayLike, draws: ArrayLike, loss: str = "vi", *, level: float = 0.95
+) -> CredibleBall:
+    """The credible ball around any partition, such as the most probable one.
+
+    Parameters
+    ----------
+    centre : (U,)
+        The partition in the middle.
+    draws : (S, U)
+        Draws of the partition.
+    loss : {"vi", "binder"}
+        The distance.
+    level
+        Posterior probability that the ball holds.
+
+    Examples
+    --------
+    >>> ball = credible_ball([0, 0, 1], [[0, 0, 1]] * 9 + [[0, 1, 2]])
+    >>> round(ball.radius, 3), ball.finest.tolist()
+    (0.462, [0, 1, 2])
+    """
+    z = first_occurrence(draws)
+    if z.ndim != 2 or not len(z):
+        raise ValueError(f"draws must have shape (S, U) with at least one draw, got {z.shape}")
+    if not 0.0 < level <= 1.0:
+        raise ValueError(f"level must be above 0 and at most 1, got {level}")
+    unique, counts = np.unique(z, axis=0, return_counts=True)
+    return _credible_ball(first_occurrence(centre), unique, counts / len(z), loss, level)
 
 
 def _credible_ball(

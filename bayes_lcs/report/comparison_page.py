@@ -1,102 +1,102 @@
-"""The report of a comparison: one HTML file that asks nothing of the network.
-
-Names come from data files. The template escapes all of them, and scripts get them as JSON.
-"""
+"""The report of a comparison: evidence, who is alike and how surely, trust, predictions."""
 
 from __future__ import annotations
 
-import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bayes_lcs._version import __version__
 from bayes_lcs.core.partitions import blocks, first_occurrence
-from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.evaluation.cluster_profiles import cluster_log_ratios
+from bayes_lcs.evaluation.partition_estimates import credible_ball, partition_distance
 from bayes_lcs.models.clustered import ClusteredNaiveBayes
+from bayes_lcs.report.coclustering_map import coclustering_map
 from bayes_lcs.report.comparison_files import MOST_DRAWN, TableComparison
+from bayes_lcs.report.inline_charts import bar, interval, share
+from bayes_lcs.report.page import Origin, provenance, render, save_html, short
 from bayes_lcs.report.posterior import Posterior
+from bayes_lcs.report.prediction_table import prediction_table
+from bayes_lcs.report.trust import trust_in_draws, trust_in_evidence
 
 __all__ = ["comparison_page", "save_page"]
 
-MOST_WORDS = 6
+MOST_WORDS = 8
 """Feature values that are shown of each cluster."""
-MOST_PREDICTIONS = 5000
-"""Rows that a page can bear; the CSV file has all."""
+MOST_CLUSTERS = 60
+"""Clusters of which a page shows the profile; the largest."""
+MOST_SIZES = 12
+"""Numbers of clusters whose probabilities are shown."""
+MOST_BLOCKS = 6
+"""Clusters by which a partition at the edge of the credible ball differs."""
+EXACT_DRAWS = 1000
+"""From which the credible ball of an exact posterior is made."""
+TOO_CLOSE = 0.03
+"""Differences below this share of the picture's width get a second picture of their own."""
 
 
-def comparison_page(found: TableComparison, source: str = "") -> str:
+def comparison_page(found: TableComparison, origin: Origin | None = None) -> str:
     """The whole page.
 
     Parameters
     ----------
     found
         From `bayes_lcs.report.comparison_files.compare_table`.
-    source
-        What was read, for the provenance.
+    origin
+        What was read and asked, for the provenance.
     """
-    from jinja2 import Environment, PackageLoader
-
-    environment = Environment(
-        loader=PackageLoader("bayes_lcs.report", "templates"), autoescape=True, trim_blocks=False
-    )
     data = found.comparison.data
-    positive = data.label_values[-1]
-    return environment.get_template("comparison.html.j2").render(
-        title=f"bayes_lcs: {data.label_name} by {data.group_name}",
+    return render(
+        "comparison.html.j2",
+        title=f"bayes_lcs: {short(data.label_name)} by {short(data.group_name)}",
+        interrupted=isinstance(found.posterior, Posterior) and found.posterior.interrupted,
         verdict=found.comparison.verdict(),
         group_name=data.group_name,
         label_name=data.label_name,
-        label_values=list(data.label_values),
-        num_rows=f"{data.num_rows:,}",
-        num_groups=f"{data.num_groups:,}",
+        num_rows=data.num_rows,
+        num_groups=data.num_groups,
         num_features=data.num_features,
-        positive=positive,
-        positive_place=len(data.label_values) - 1 if data.num_labels == 2 else None,
-        partition_words=_partition_words(found),
-        clusters_words=_clusters_words(found),
-        evidence=_evidence(found),
-        clusters=_clusters(found),
+        positive=data.label_values[-1],
+        num_labels=data.num_labels,
+        num_clusters=len(found.blocks()),
+        how=_how(found),
+        sizes=_sizes(found),
+        **_evidence(found),
+        **_clusters(found),
+        ball=_ball(found),
         heat=_heat(found),
-        trust=_trust(found),
-        provenance=_provenance(found, source),
+        **_trust(found),
         **_predictions(found),
+        provenance=_provenance(found, origin or Origin(seed=found.seed)),
     )
 
 
-def save_page(found: TableComparison, folder: Path, source: str = "") -> Path:
+def save_page(found: TableComparison, folder: Path, origin: Origin | None = None) -> Path:
     """Write the page as ``report.html``."""
-    page = comparison_page(found, source)
-
-    def write(part: Path) -> None:
-        part.write_text(page, encoding="utf-8")
-
-    return write_atomically(folder / "report.html", write)
+    return save_html(comparison_page(found, origin), folder / "report.html")
 
 
-def _partition_words(found: TableComparison) -> str:
-    number = len(found.blocks())
-    clusters = "one cluster" if number == 1 else f"{number} clusters"
-    return f"If groups fall into clusters, they fall most likely into {clusters}."
+def _how(found: TableComparison) -> str:
+    if found.method == "exact":
+        return "The most probable partition of all, summed exactly."
+    return f"The partition of least expected variation of information over {found.method}."
 
 
-def _clusters_words(found: TableComparison) -> str:
-    how = (
-        "The most probable partition of all, summed exactly."
-        if found.method == "exact"
-        else f"The partition of least expected variation of information over {found.method}."
-    )
+def _sizes(found: TableComparison) -> list[dict[str, Any]]:
+    """Probable numbers of clusters, in their order."""
     chances = found.posterior.num_clusters()
-    best = int(np.argmax(chances))
-    return f"{how} Most probable number of clusters: {best} (probability {chances[best]:.3f})."
+    likely = np.argsort(-chances, kind="stable")[:MOST_SIZES]
+    return [
+        {"number": int(k), "probability": f"{chances[k]:.3f}", "bar": share(float(chances[k]))}
+        for k in np.sort(likely)
+        if chances[k] >= 5e-4
+    ]
 
 
-def _evidence(found: TableComparison) -> list[dict[str, str]]:
+def _evidence(found: TableComparison) -> dict[str, Any]:
+    table = found.comparison.table()
     rows = []
-    for row in found.comparison.table().to_dict("records"):
+    for row in table.to_dict("records"):
         exact = row["lower"] == row["upper"]
         rows.append(
             {
@@ -105,103 +105,144 @@ def _evidence(found: TableComparison) -> list[dict[str, str]]:
                 "interval": "exact" if exact else f"{row['lower']:,.2f} to {row['upper']:,.2f}",
                 "behind": f"{abs(row['log_bayes_factor']):,.2f}",
                 "probability": f"{row['probability']:.3g}",
+                "between": _between(row),
                 "method": str(row["method"]),
             }
         )
-    return rows
+    best = float(table["log_evidence"].iloc[0])
+    values, lower, upper = (
+        table[name].to_numpy() - best for name in ("log_evidence", "lower", "upper")
+    )
+    strips = [_strip(rows, values, lower, upper, np.arange(len(values)))]
+    near = np.flatnonzero(values >= -TOO_CLOSE * max(np.ptp([*lower, *upper]), 1e-12))
+    wide = len(near) > 1 or float(np.ptp([lower[0], upper[0]])) > 0.0
+    if len(near) < len(values) and wide:
+        strips.append(_strip(rows, values, lower, upper, near))
+    return {"evidence": rows, "strips": strips}
 
 
-def _clusters(found: TableComparison) -> list[dict[str, Any]]:
+def _between(row: dict[Any, Any]) -> str:
+    """Where a model's probability lies, if its evidence or another's is an estimate."""
+    low, high = f"{row['probability_lower']:.3g}", f"{row['probability_upper']:.3g}"
+    return "" if low == high else f"{low} to {high}"
+
+
+def _strip(rows: list[dict[str, str]], values: Any, lower: Any, upper: Any, shown: Any) -> Any:
+    """Dots and intervals of some models, as differences to the best."""
+    low, high = float(lower[shown].min()), float(upper[shown].max())
+    if high - low < 1e-9:
+        low, high = low - 1.0, high + 1.0
+    drawn = [
+        {
+            "model": rows[i]["model"],
+            "svg": interval(float(values[i]), float(lower[i]), float(upper[i]), low, high),
+            "behind": "the best" if i == 0 else f"{values[i]:,.2f}",
+        }
+        for i in shown
+    ]
+    return {"models": drawn, "low": f"{low:,.2f}", "high": f"{high:,.2f}"}
+
+
+def _clusters(found: TableComparison) -> dict[str, Any]:
     """Members, and the feature values whose log ratio is farthest from that of other clusters."""
     data, members = found.comparison.data, found.blocks()
+    largest = np.argsort([-len(own) for own in members], kind="stable")[:MOST_CLUSTERS]
+    chosen = np.sort(largest)
     if data.num_labels < 2:
-        return [{"members": names, "profile": []} for names in members]
+        cards = [{"number": int(k), "members": members[k], "profile": []} for k in chosen]
+        return {"clusters": cards}
     ratios = cluster_log_ratios(ClusteredNaiveBayes(), data, found.partition)
     names = [
         (feature, value)
         for feature, values in zip(data.feature_names, data.values, strict=True)
         for value in values
     ]
-    result = []
-    for k, own in enumerate(members):
-        others = np.delete(ratios, k, axis=0)
-        apart = np.abs(ratios[k] - (others.mean(axis=0) if len(others) else 0.0))
-        chosen = np.argsort(-apart, kind="stable")[:MOST_WORDS]
+    others = (ratios.sum(axis=0) - ratios) / max(len(members) - 1, 1)  # zeros of a single one
+    words = np.argsort(-np.abs(ratios - others), axis=1, kind="stable")[:, :MOST_WORDS]
+    reach = float(np.abs(np.take_along_axis(ratios, words, axis=1)).max(initial=0.0))
+    cards = []
+    for k in chosen:
         profile = [
-            {"feature": names[c][0], "value": names[c][1], "ratio": float(ratios[k, c])}
-            for c in chosen
+            {
+                "feature": names[c][0],
+                "value": names[c][1],
+                "ratio": f"{ratios[k, c]:+.2f}",
+                "bar": bar(ratios[k, c], reach, others[k, c] if len(members) > 1 else None),
+            }
+            for c in words[k]
         ]
-        result.append({"members": own, "profile": profile})
-    return result
+        cards.append({"number": int(k), "members": members[k], "profile": profile})
+    return {"clusters": cards}
 
 
-def _heat(found: TableComparison) -> list[dict[str, Any]]:
-    """Rows of the co-clustering matrix, ordered by the partition."""
+def _ball(found: TableComparison) -> dict[str, Any]:
+    """The credible ball around the partition, and what stands at its edge."""
+    if isinstance(found.posterior, Posterior):
+        draws = found.posterior.partitions()
+    else:
+        draws = found.posterior.sample(EXACT_DRAWS, seed=found.seed)
+    centre = first_occurrence(found.partition)
+    ball = credible_ball(centre, draws)
+    own = {tuple(block) for block in blocks(centre)}
+    names = found.posterior.group_names
+    edges = []
+    for what, z in (
+        ("fewest clusters", ball.coarsest),
+        ("most clusters", ball.finest),
+        ("farthest away", ball.farthest),
+    ):
+        other = [block for block in blocks(z) if tuple(block) not in own]
+        edges.append(
+            {
+                "what": what,
+                "clusters": int(np.max(z)) + 1,
+                "distance": f"{partition_distance(centre, z):.3f}",
+                "blocks": [[names[u] for u in block] for block in other[:MOST_BLOCKS]],
+                "more": max(len(other) - MOST_BLOCKS, 0),
+            }
+        )
+    return {
+        "level": f"{ball.level:.0%}",
+        "radius": f"{ball.radius:.3f}",
+        "is_point": ball.radius == 0.0,
+        "largest": f"{np.log(max(len(centre), 1)):.2f}",
+        "exact": not isinstance(found.posterior, Posterior),
+        "draws": len(draws),
+        "edges": edges,
+    }
+
+
+def _heat(found: TableComparison) -> dict[str, Any] | None:
     names = found.posterior.group_names
     if len(names) > MOST_DRAWN:
-        return []
-    matrix: Any = found.posterior.coclustering()
-    matrix = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
-    order = [u for block in blocks(first_occurrence(found.partition)) for u in block]
-    return [
-        {
-            "name": names[u],
-            "cells": [
-                {
-                    "name": names[v],
-                    "shade": f"{matrix[u, v]:.3f}",
-                    "shown": f"{matrix[u, v]:.3f}",
-                }
-                for v in order
-            ],
-        }
-        for u in order
-    ]
+        return None
+    return coclustering_map(np.asarray(found.posterior.coclustering()), found.partition, names)
 
 
-def _trust(found: TableComparison) -> list[str]:
-    lines = []
-    for name, evidence in zip(found.comparison.names, found.comparison.evidences, strict=True):
-        if evidence.is_exact:
-            lines.append(f"{name}: the evidence is exact.")
-            continue
-        line = f"{name}: the evidence is an estimate, with a standard error of "
-        line += f"{evidence.standard_error:.2g}."
-        if evidence.bracket is not None and not evidence.bracket.agrees:
-            line += " Its two ends disagree: run it longer before you rely on it."
-        lines.append(line)
+def _trust(found: TableComparison) -> dict[str, Any]:
+    both = zip(found.comparison.names, found.comparison.evidences, strict=True)
+    advice = [trust_in_evidence(name, evidence) for name, evidence in both]
+    rows: list[dict[str, str]] = []
     if isinstance(found.posterior, Posterior):
-        for name, numbers in found.posterior.diagnostics().items():
-            shown = ", ".join(f"{key} {value:.3g}" for key, value in numbers.items())
-            lines.append(f"Draws, {name}: {shown}. R-hat should be below 1.01.")
-    else:
-        lines.append("The posterior over partitions is exact: nothing was drawn.")
-    return lines
+        chains = int(found.posterior.datatree["posterior"].sizes["chain"])
+        rows, more = trust_in_draws(found.posterior.diagnostics(), chains)
+        advice += more
+    return {"advice": advice, "diagnostics": rows}
 
 
 def _predictions(found: TableComparison) -> dict[str, Any]:
     frame, data = found.predictions, found.comparison.data
     if frame is None:
-        return {"predictions": [], "chances": []}
-    columns = [f"P({name})" for name in data.label_values]
-    rows: list[dict[str, Any]] = []
-    for number, row in enumerate(frame.head(MOST_PREDICTIONS).to_dict("records")):
-        chances = [float(row[column]) for column in columns]
-        decision = data.label_values[int(np.argmax(chances))]
-        group = str(row[data.group_name])
-        rows.append(
-            {"number": number + 1, "group": group, "probabilities": chances, "decision": decision}
-        )
-    return {"predictions": rows, "chances": [row["probabilities"][-1] for row in rows]}
+        return {"table": None, "short_labels": []}
+    chances = frame[[f"P({name})" for name in data.label_values]].to_numpy()
+    groups = frame[data.group_name].astype(str).tolist()
+    table = prediction_table(chances, data.label_values, groups, data.group_name)
+    return {"table": table, "short_labels": [short(name) for name in data.label_values]}
 
 
-def _provenance(found: TableComparison, source: str) -> list[tuple[str, str]]:
-    data = found.comparison.data
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("jax", "numpyro", "numpy"))
-    return [
-        ("data", source or "a table"),
-        ("content (sha256)", data.content_hash()),
-        ("seed", str(found.seed)),
+def _provenance(found: TableComparison, origin: Origin) -> list[tuple[str, str]]:
+    own = [
+        ("content of the table (sha256)", found.comparison.data.content_hash()),
         ("how partitions were found", found.method),
-        ("made with", f"bayes_lcs {__version__}, Python {sys.version.split()[0]}, {libraries}"),
     ]
+    return provenance(origin, own, ("jax", "numpyro", "numpy"))

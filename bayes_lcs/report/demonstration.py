@@ -26,6 +26,7 @@ from bayes_lcs.report.comparison_files import TableComparison
 from bayes_lcs.report.comparison_page import save_page
 from bayes_lcs.report.datatree import exact_datatree
 from bayes_lcs.report.evidence_plots import plot_evidence
+from bayes_lcs.report.page import Origin
 from bayes_lcs.report.pictures import save_picture
 from bayes_lcs.report.plots import plot_coclustering, plot_num_clusters
 
@@ -91,7 +92,8 @@ def save_demonstration(shown: Demonstration, folder: str | Path, seed: int = 0) 
         "evidence": ((7, 3), lambda ax: plot_evidence(shown.results, ax)),
     }
     paths = [save_picture(out / f"{name}.png", *how) for name, how in pictures.items()]
-    paths.insert(0, save_page(_as_comparison(shown, seed), out, "simulated meeting requests"))
+    origin = Origin("demo", "simulated meeting requests", seed)
+    paths.insert(0, save_page(_as_comparison(shown, seed), out, origin))
     tree = exact_datatree(shown.posterior, seed=seed)
     paths.append(save_datatree(tree, out / "posterior.nc"))
     return paths

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lcs.clustering.mixture import MixtureClusterer
 from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.row_source import RowSource, row_source
 from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.report.mixture_page import save_mixture_page
 from bayes_lcs.report.mixture_plots import plot_mixture_profiles
+from bayes_lcs.report.page import Origin
 from bayes_lcs.report.pictures import save_picture
 from bayes_lcs.report.sampling_plots import plot_sampling_curve
 from bayes_lcs.report.spreadsheet import write_csv
@@ -52,9 +55,17 @@ def cluster_file(
 
 
 def save_clusters(
-    result: LearningCurveResult, path: str | PathLike[str], folder: Path, *, header: bool = True
+    result: LearningCurveResult,
+    path: str | PathLike[str],
+    folder: Path,
+    *,
+    header: bool = True,
+    options: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write the model, the curve, pictures, and the cluster of every row in the input's format."""
+    """Write the model, the curve, pictures, and the cluster of every row in the input's format.
+
+    The report comes first; ``options`` are what was asked, for its end.
+    """
     model: Any = result.model
     model.save(folder / "mixture.nc")
     written = [folder / "mixture.nc", write_csv(result.curve, folder / "curve.csv")]
@@ -64,12 +75,16 @@ def save_clusters(
     written.append(
         save_picture(folder / "profiles.png", (8, 6), lambda ax: plot_mixture_profiles(model, ax))
     )
-    written.append(_save_assignments(model, Path(path), folder, header))
-    return written
+    assignments, counts = _save_assignments(model, Path(path), folder, header)
+    written.append(assignments)
+    origin = Origin("cluster", Path(path), result.random_state, options or {})
+    return [save_mixture_page(result, folder, origin, counts), *written]
 
 
-def _save_assignments(model: Any, path: Path, folder: Path, header: bool) -> Path:
-    """A column ``cluster`` beside the rows, written piece by piece."""
+def _save_assignments(
+    model: Any, path: Path, folder: Path, header: bool
+) -> tuple[Path, NDArray[np.int64]]:
+    """A column ``cluster`` beside the rows, written piece by piece; and rows a cluster."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
@@ -79,13 +94,17 @@ def _save_assignments(model: Any, path: Path, folder: Path, header: bool) -> Pat
     as_parquet = path.suffix.lower() in (".parquet", ".pq")
     target = folder / f"assignments.{'parquet' if as_parquet else 'csv'}"
 
+    counts = np.zeros(len(model.weights_), dtype=np.int64)
+
     def write(part: Path) -> None:
         writer: Any = None
         assert raw.blocks is not None
         for block in raw.blocks(list(raw.names)):
             rows = pd.DataFrame({name: _text(block.column(name)) for name in names})
             shares = model.predict_proba(rows)
-            block = block.append_column("cluster", pa.array(shares.argmax(axis=1)))
+            chosen = shares.argmax(axis=1)
+            np.add.at(counts, chosen, 1)
+            block = block.append_column("cluster", pa.array(chosen))
             block = block.append_column("cluster_probability", pa.array(shares.max(axis=1)))
             if writer is None:
                 kind = parquet.ParquetWriter if as_parquet else csv.CSVWriter
@@ -94,7 +113,7 @@ def _save_assignments(model: Any, path: Path, folder: Path, header: bool) -> Pat
         if writer is not None:
             writer.close()
 
-    return write_atomically(target, write)
+    return write_atomically(target, write), counts
 
 
 def _text(cells: Any) -> Any:

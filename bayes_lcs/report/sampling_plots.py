@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
+    "last_forecast",
     "plot_convergence_curves",
     "plot_iterations",
     "plot_sampling_curve",
@@ -58,7 +59,7 @@ def plot_sampling_curve(
     axes = new_axes(ax, 6.5, 4.2)
     curve = result.curve
     axes.plot(curve["size"], curve["score"], "o-", linewidth=1.5, markersize=4, label="stages")
-    forecast = _last_forecast(result)
+    forecast = last_forecast(result)
     if forecast:
         sizes = np.array(sorted(forecast))
         mean, sd = np.array([forecast[n] for n in sizes]).T
@@ -85,7 +86,8 @@ def plot_sampling_curve(
     return axes
 
 
-def _last_forecast(result: LearningCurveResult) -> dict[int, tuple[float, float]]:
+def last_forecast(result: LearningCurveResult) -> dict[int, tuple[float, float]]:
+    """Forecast score and standard deviation at sizes not yet visited, of the last decision."""
     decisions = [stage.decision for stage in result.stages if stage.decision is not None]
     return decisions[-1].forecast if decisions else {}
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bayes_lcs.data.columns import RawTable
 from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.report.page import Origin
 from bayes_lcs.report.pictures import save_picture
+from bayes_lcs.report.scan_page import save_scan_page
 from bayes_lcs.report.scan_plots import plot_scan
 from bayes_lcs.report.spreadsheet import write_csv
 
@@ -27,8 +30,13 @@ def save_scan(
     predict: str | PathLike[str] | None = None,
     *,
     header: bool = True,
+    source: Path | str = "",
+    options: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write everything into a folder; rows of another file are predicted if one is named."""
+    """Write everything into a folder; rows of another file are predicted if one is named.
+
+    The report comes first; ``source`` and ``options`` are what was read and asked, for its end.
+    """
     ensemble = folder / "ensemble.skops"
     classifier.save(ensemble)
     written = [ensemble, write_csv(classifier.scan_.trace, folder / "scan.csv")]
@@ -37,16 +45,19 @@ def save_scan(
     written.append(
         save_picture(folder / "scan.png", (7, 4.2), lambda ax: plot_scan(classifier, ax))
     )
+    predicted: dict[str, Any] = {}
     if predict is not None:
         rows = _rows(raw_from_file(predict, header=header), classifier)
         shown = rows.copy()
-        shown.insert(0, "decision", classifier.predict(rows))
-        for label, column in zip(
-            classifier.classes_, classifier.predict_proba(rows).T, strict=True
-        ):
+        decisions, chances = classifier.predict(rows), classifier.predict_proba(rows)
+        shown.insert(0, "decision", decisions)
+        for label, column in zip(classifier.classes_, chances.T, strict=True):
             shown[f"P({label})"] = column
         written.append(write_csv(shown, folder / "predictions.csv"))
-    return written
+        predicted = {"chances": chances, "decisions": decisions, "predicted": Path(predict).name}
+    seed = classifier.random_state if isinstance(classifier.random_state, int) else None
+    origin = Origin("scan", source, seed, options or {})
+    return [save_scan_page(classifier, folder, origin, **predicted), *written]
 
 
 def _write_text(path: Path, text: str) -> None:

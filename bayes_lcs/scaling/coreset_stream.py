@@ -11,6 +11,7 @@ not with their number (Bentley and Saxe 1980; Har-Peled and Mazumdar 2004).
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -137,7 +138,9 @@ class CoresetStream:
         weights = np.concatenate([part.weights for part in parts])
         if reduced:
             # Looking at the coreset does not change the stream's own draws.
-            return self._reduced(_Weighted(points, weights), np.random.default_rng(self.num_rows))
+            small = self._reduced(_Weighted(points, weights), np.random.default_rng(self.num_rows))
+            # It was drawn from points of the tree, but stands for the rows of the stream.
+            return replace(small, num_rows=self.num_rows, indices=None)
         total = float(weights.sum())
         return Coreset(points, weights, None, self.method, "kmeans", self.num_rows, total)
 

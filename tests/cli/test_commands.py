@@ -49,9 +49,12 @@ def test_compare_says_which_model_and_who_is_alike(meetings, tmp_path):
 def test_compare_gives_json(meetings, tmp_path):
     path, group, label = meetings
     words = ("compare", path, "--group", group, "--label", label, "--out", tmp_path, "--json")
-    found = json.loads(run(*words).output)
+    found = json.loads(run(*words).stdout)
     assert {model["model"] for model in found["models"]} >= {"No-Sharing", "Prototype"}
     assert len(found["partition"]) == 6
+    assert found["files"][0] == str(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"group: {group}; label: {label}; draws: 1000; chains: 4" in page
 
 
 def people(path, num_rows=3000):
@@ -75,8 +78,11 @@ def test_scan_reads_and_predicts(tmp_path):
     assert predicted["decision"].tolist() == frame["kind"].head(20).tolist()
     assert "'=1+1" in set(predicted["town"])  # no formula for a spreadsheet
     assert bl.load(out / "ensemble.skops").classes_.tolist() == ["fraud", "honest"]
-    told = json.loads(run(*words, "--json").output)
+    told = json.loads(run(*words, "--json").stdout)
     assert told["num_parts"] == 16
+    assert told["files"][0] == str(out / "report.html")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "learner: tree; parts: 16; confidence: 0.997" in page
 
 
 def test_coreset_of_a_file(tmp_path):
@@ -92,6 +98,9 @@ def test_coreset_of_a_file(tmp_path):
         assert list(small) == ["x", "y", "weight"]
         assert len(small) <= 200
         assert abs(small["weight"].sum() / 3000 - 1.0) < 0.3
+        report = (tmp_path / f"{name[0]}-report.html").read_text(encoding="utf-8")
+        assert "weighted points stand for 3,000 rows" in report
+        assert f"Written:\n  {tmp_path / name[0]}-report.html" in found.output
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -118,6 +127,10 @@ def test_cluster_writes_the_cluster_of_every_row(tmp_path, suffix):
     agree = (rows["cluster"] == kind).mean()
     assert max(agree, 1 - agree) > 0.95
     assert bl.load(out / "mixture.nc").n_components == 2
+    assert f"Written:\n  {out / 'report.html'}" in found.output
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for number in (0, 1):
+        assert f"{(rows['cluster'] == number).sum():,} rows are assigned to it" in page
 
 
 @pytest.mark.parametrize(
@@ -150,7 +163,7 @@ def test_a_folder_that_cannot_be_written_is_seen_before_the_work(tmp_path):
     (tmp_path / "bad.csv").write_text("")  # nothing has been read when the folder is found out
     found = run("scan", tmp_path / "bad.csv", "--label", "x", "--out", tmp_path / "file" / "out")
     assert found.exit_code == 1
-    assert "none.csv" not in found.output
+    assert "bad.csv" not in found.output
 
 
 def test_help_does_not_import_the_heavy_libraries():

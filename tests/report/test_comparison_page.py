@@ -1,101 +1,187 @@
-"""The page of a comparison: nothing unescaped, no requests, decisions by the formula."""
+"""The page of a comparison: what it says, of evidence and clusters, and how far to trust it."""
 
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
-import bayes_lcs as bl
-from bayes_lcs.report.comparison_files import compare_table
+from bayes_lcs.evaluation.cluster_profiles import cluster_log_ratios
+from bayes_lcs.evaluation.log_evidence import Bracket, LogEvidence, MeanWeight
+from bayes_lcs.evaluation.partition_estimates import credible_ball
+from bayes_lcs.models.clustered import ClusteredNaiveBayes
+from bayes_lcs.report.coclustering_map import coclustering_map
 from bayes_lcs.report.comparison_page import comparison_page, save_page
-
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "</script><img src=x onerror=alert(1)>",
-    '"><svg onload=alert(1)>',
-    "{{ 7 * 7 }}",
-    "[bold]$x^2$[/bold]",
-    "=cmd|' /C calc'!A0",
-    "\u202eright to left",
-]
-
-
-@pytest.fixture(scope="module")
-def found():
-    data, _ = bl.meeting_requests(seed=0, rows_per_person=30)
-    frame = data.select_groups(list(range(len(HOSTILE)))).to_frame()
-    names = dict(zip(dict.fromkeys(frame["person"]), HOSTILE, strict=True))
-    frame["person"] = frame["person"].map(names)
-    frame.loc[[1, 40, 80, 120], "decision"] = None
-    features = [name for name in frame if name not in ("person", "decision")]
-    frame = frame.rename(columns={name: f"<b>{name}</b>" for name in features})
-    table = bl.GroupedTable.from_frame(frame, group="person", label="decision")
-    return compare_table(table, seed=0)
+from bayes_lcs.report.page import Origin
+from bayes_lcs.report.trust import trust_in_draws, trust_in_evidence
+from tests.browsing import HOSTILE
 
 
 class Reader(HTMLParser):
+    """Elements and attributes as a browser would find them, and the text outside of scripts."""
+
     def __init__(self):
         super().__init__()
-        self.tags, self.attributes, self.text, self.script = [], [], [], ""
+        self.tags, self.attributes, self.text = [], [], []
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.attributes += attrs
 
     def handle_data(self, data):
-        if self.tags and self.tags[-1] == "script":
-            self.script += data
-        self.text.append(data)
+        if self.tags and self.tags[-1] != "script":
+            self.text.append(data)
 
 
-def test_names_are_text_and_nothing_else(found):
+def read(page):
     reader = Reader()
-    reader.feed(comparison_page(found, "a <file>.csv"))
-    assert reader.tags.count("script") == 1
-    assert not {"img", "svg", "b>", "iframe", "link"} & set(reader.tags)
-    assert not [name for name, _ in reader.attributes if name.startswith("on")]
-    assert not [name for name, _ in reader.attributes if name in ("src", "href")]
-    shown = " ".join(reader.text)
-    for name in (*HOSTILE, "a <file>.csv"):
+    reader.feed(page)
+    return reader
+
+
+def words_of(page):
+    return " ".join("".join(read(page).text).split())
+
+
+def test_names_are_text_and_nothing_else(compared):
+    reader = read(comparison_page(compared, Origin("compare", "a <file>.csv", 0)))
+    assert reader.tags.count("script") == 2
+    assert not {"img", "iframe", "link", "a", "form"} & set(reader.tags)
+    assert not [name for name, _ in reader.attributes if name.startswith("on") or name == "src"]
+    addresses = [value for name, value in reader.attributes if name == "href"]
+    assert len(addresses) == 1
+    assert addresses[0].startswith("data:image/png;base64,")
+    shown = "".join(reader.text)
+    for name in (*HOSTILE[:10], "a <file>.csv"):
         assert name in shown
-    assert re.search("<b>[a-z ]+</b> = ", shown)
-    assert "http" not in reader.script
+    assert "W" * 59 + "…" in shown
 
 
-def test_the_page_says_what_was_found(found, tmp_path):
-    page = save_page(found, tmp_path).read_text(encoding="utf-8")
-    best = found.comparison.table().iloc[0]
-    assert f"{best['log_evidence']:,.2f}" in page
-    assert page.count('<td style="--p:') == len(HOSTILE) ** 2
-    assert found.comparison.data.content_hash() in page
-    assert "The posterior over partitions is exact" in page
-    assert page.count('class="decision"') == 4
+def test_the_page_says_what_was_found(compared, tmp_path):
+    path = save_page(compared, tmp_path)
+    assert path.name == "report.html"
+    said = words_of(path.read_text(encoding="utf-8"))
+    best = compared.comparison.table().iloc[0]
+    assert said.index(compared.comparison.verdict()) < said.index("Evidence")
+    assert f"{best['log_evidence']:,.2f}" in said
+    assert "-40.00" in said  # below the best
+    assert compared.comparison.data.content_hash() in said
+    assert "The posterior over partitions is exact" in said
 
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+def test_models_close_to_the_best_get_a_picture_of_their_own(three_labels):
+    page = comparison_page(three_labels)
+    assert page.count("The same, near the best") == 1
+    near = page[page.index("The same, near the best") :]
+    near = near[: near.index("<table")]
+    assert "Prototype" in near
+    assert "No-Sharing" not in near
+    assert page.count('class="interval"') == 3 + 2
 
 
-@pytest.mark.skipif(BROWSER is None, reason="needs chromium")
-@pytest.mark.parametrize("exponent", [-8, -1.5, 0, 3, 8])
-def test_the_slider_decides_as_the_formula_says(found, tmp_path, exponent):
-    """A missed positive costs 2^n: decide for it from 1 / (1 + 2^n) on (thesis eq. 3.1)."""
-    event = "slider.dispatchEvent(new Event('input'));"
-    moved = f"<script>slider.value = {exponent}; {event}</script></body>"
-    page = comparison_page(found).replace("</body>", moved)
-    (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    run = subprocess.run(
-        [BROWSER, *options, f"--user-data-dir={tmp_path}/own", (tmp_path / "page.html").as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
+def test_profiles_are_the_log_ratios_farthest_from_those_of_others(compared):
+    data = compared.comparison.data
+    ratios = cluster_log_ratios(ClusteredNaiveBayes(), data, compared.partition)
+    cards = re.findall(
+        r'<section class="card">(.*?)</section>', comparison_page(compared), re.DOTALL
     )
-    decided = re.findall(r'<td class="decision">([^<]*)</td>', run.stdout)
-    labels = found.comparison.data.label_values
-    chances = found.predictions[f"P({labels[1]})"].to_numpy()
-    expected = np.where(chances >= 1.0 / (1.0 + 2.0**exponent), labels[1], labels[0])
-    assert decided == expected.tolist()
+    assert len(cards) == len(ratios) > 1
+    for k, card in enumerate(cards):
+        apart = np.abs(ratios[k] - np.delete(ratios, k, axis=0).mean(axis=0))
+        farthest = ratios[k, np.argsort(-apart)[:8]]
+        shown = re.findall(r'<span class="number">([+-][\d.]+)</span>', card)
+        assert shown == [f"{ratio:+.2f}" for ratio in farthest]
+        assert card.count('<rect class="speaks"') == (farthest > 0).sum()
+
+
+def test_the_map_is_ordered_by_the_partition():
+    matrix = np.array([[1.0, 0.1, 0.9], [0.1, 1.0, 0.2], [0.9, 0.2, 1.0]])
+    heat = coclustering_map(matrix, np.array([0, 1, 0]), ["a", "b", "c"])
+    assert heat["names"] == ["a", "c", "b"]
+    assert heat["thousandths"] == [[1000, 900, 100], [900, 1000, 200], [100, 200, 1000]]
+    assert heat["frames"] == [(0, 2), (2, 1)]
+    from_picture = _pixels(heat["picture"])
+    np.testing.assert_array_equal(from_picture, np.rint(255 * matrix[np.ix_([0, 2, 1], [0, 2, 1])]))
+
+
+def _pixels(address):
+    import base64
+    import io
+
+    from matplotlib.image import imread
+
+    data = base64.b64decode(address.removeprefix("data:image/png;base64,"))
+    return np.rint(255 * imread(io.BytesIO(data), format="png")[..., 3])
+
+
+def test_the_credible_ball_holds_its_share_and_no_more():
+    draws = np.array([[0, 0, 1, 1]] * 90 + [[0, 0, 1, 2]] * 6 + [[0, 1, 2, 3]] * 4)
+    ball = credible_ball([0, 0, 1, 1], draws)
+    assert ball.radius == pytest.approx(2 * np.log(2) / 4)
+    assert ball.finest.tolist() == [0, 0, 1, 2]
+    assert ball.coarsest.tolist() == [0, 0, 1, 1]
+    assert credible_ball([1, 1, 0, 0], draws, level=0.9).radius == 0.0
+    with pytest.raises(ValueError, match="level"):
+        credible_ball([0, 0], [[0, 0]], level=0.0)
+    with pytest.raises(ValueError, match="draws"):
+        credible_ball([0, 0], [0, 0])
+
+
+def test_the_ball_is_told_in_words(three_labels):
+    said = words_of(comparison_page(three_labels))
+    ball = credible_ball(three_labels.partition, three_labels.posterior.partitions())
+    if ball.radius:
+        assert f"within a distance of {ball.radius:.3f}" in said
+    else:
+        assert "At least 95% of the posterior is this one partition" in said
+
+
+def test_doubtful_evidence_comes_with_advice(three_labels):
+    said = words_of(comparison_page(three_labels))
+    assert "-903.00 and -890.00, disagree" in said
+    assert "A few draws carry nearly all of the weight" in said
+    assert said.count("Look at this.") >= 2
+    assert "max_chains" in said
+
+
+def test_evidence_is_trusted_where_its_ends_agree():
+    ends = Bracket(MeanWeight(-10.0, 0.1, 50.0), MeanWeight(-9.9, 0.1, 50.0), True)
+    good = LogEvidence.estimated(ends.forward, "ais", "m", bracket=ends)
+    assert trust_in_evidence("m", good).fine
+    assert trust_in_evidence("m", LogEvidence.exact(-1.0, "exact", "m")).fine
+
+
+@pytest.mark.parametrize(
+    ("numbers", "fine", "advice"),
+    [
+        ({"rhat": 1.001, "ess_bulk": 900.0, "ess_tail": 800.0}, True, "chains agree"),
+        ({"rhat": 1.2, "ess_bulk": 900.0, "ess_tail": 800.0}, False, "--draws"),
+        ({"rhat": 1.001, "ess_bulk": 900.0, "ess_tail": 80.0}, False, "--draws"),
+        ({"rhat": np.nan, "ess_bulk": 900.0, "ess_tail": 800.0}, False, "--chains 4"),
+        ({"rhat": np.nan, "ess_bulk": np.nan, "ess_tail": np.nan}, False, "Too few draws"),
+    ],
+)
+def test_diagnostics_say_what_to_do(numbers, fine, advice):
+    found = {"log_joint": {**numbers, "mean": 1.0, "constant": False}}
+    rows, told = trust_in_draws(found, 4)
+    assert rows[0]["name"] == "log probability of the draw"
+    assert [entry.fine for entry in told] == [fine]
+    assert advice in told[0].text
+
+
+def test_what_never_varied_is_fine_if_several_chains_agree():
+    numbers = {"rhat": np.nan, "ess_bulk": np.nan, "ess_tail": np.nan}
+    found = {"num_clusters": {**numbers, "mean": 2.0, "constant": True}}
+    assert [trust_in_draws(found, chains)[1][0].fine for chains in (1, 4)] == [False, True]
+
+
+def test_an_interrupted_run_says_so_first(three_labels):
+    assert "Interrupted" not in comparison_page(three_labels)
+    tree = three_labels.posterior.datatree
+    tree.attrs["interrupted"] = "true"
+    try:
+        said = words_of(comparison_page(three_labels))
+    finally:
+        del tree.attrs["interrupted"]
+    assert said.index("Interrupted:") < said.index("should they share one model?")
+    assert "--resume" in said

@@ -77,6 +77,8 @@ def test_merged_streams_agree_with_one():
         assert cost(small.points, small.weights, centers) == pytest.approx(exact, rel=0.2)
         less = stream.coreset(reduced=True)
         assert len(less) <= 200
+        assert less.num_rows == 8000
+        assert less.indices is None
     with pytest.raises(ValueError, match="same k, size and method"):
         left.merge(bl.CoresetStream(4, 100))
 
