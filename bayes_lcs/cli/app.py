@@ -12,7 +12,7 @@ from bayes_lcs.cli.cluster import cluster
 from bayes_lcs.cli.compare import compare
 from bayes_lcs.cli.coreset import coreset
 from bayes_lcs.cli.demo import demo
-from bayes_lcs.cli.manners import INTERRUPTED, polite
+from bayes_lcs.cli.manners import polite
 from bayes_lcs.cli.scan import scan
 
 __all__ = ["app", "main"]
@@ -52,9 +52,10 @@ def main() -> None:
     try:
         app()
     except SystemExit as end:
-        if end.code != INTERRUPTED:
+        if not end.code or not isinstance(end.code, int):
             raise
-        # Threads may still be in compiled code, for which Python would wait.
+        # Work that was given up may have left threads in compiled code: Python would wait for them,
+        # and some libraries abort when they are taken down meanwhile, with an exit code of theirs.
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(INTERRUPTED)
+        os._exit(end.code)

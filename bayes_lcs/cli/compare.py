@@ -23,6 +23,9 @@ def compare(
     label: Annotated[str, typer.Option(help="The column to be predicted.")],
     ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
     bins: Annotated[list[str] | None, typer.Option(help="Bins of numbers: age=4.")] = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="Columns whose numbers are names.")
+    ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Draws of a chain, if sampled.")] = 1000,
     chains: Annotated[int, typer.Option(min=1, help="Chains, if sampled.")] = 4,
     no_header: Annotated[
@@ -59,6 +62,7 @@ def compare(
         label=label,
         ignore=ignore or (),
         bins=_bins(bins or ()),
+        categorical=categorical or (),
         header=not no_header,
     )
     folder = writable_folder(out)

@@ -9,7 +9,10 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [
-    "INTERRUPTED",
     "announce_files",
+    "in_options",
     "plain_table",
     "polite",
     "print_json",
@@ -47,24 +50,70 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         _made.clear()
+        hears = _Interruptions()
         try:
             _cache_compiled_programs()
-            with _warnings_as_lines(), plain_lines(SECONDS_BETWEEN_LINES):
+            with hears, _warnings_as_lines(), plain_lines(SECONDS_BETWEEN_LINES):
                 command(*args, **kwargs)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except KeyboardInterrupt as interruption:
             _fail(str(interruption) or "interrupted; nothing was written", INTERRUPTED)
         except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+            if hears.any:  # a library that was being imported made an error of it
+                _fail("interrupted; nothing was written", INTERRUPTED)
             if os.environ.get("BAYES_LCS_TRACEBACK"):
                 raise
             for folder in _made:
                 with suppress(OSError):  # only where nothing was written into it
                     folder.rmdir()
             bad = isinstance(error, ValueError | TypeError | FileNotFoundError | IsADirectoryError)
-            _fail(str(error) or type(error).__name__, BAD_INPUT if bad else 1)
+            message = str(error) or type(error).__name__
+            _fail(in_options(message) if bad else message, BAD_INPUT if bad else 1)
 
     return run
+
+
+_OPTIONS = (
+    (r"bins=\{'([^']*)': 4\} or edges=\{'[^']*': \[\.\.\.\]\}", r"--bins '\1=4'"),
+    (r"(ignore|categorical)=\[('[^']*')\]", r"--\1 \2"),
+    (r", bin it first, or read numbers with kind='numbers'", ", or bin it first"),
+)
+
+
+def in_options(message: str) -> str:
+    """What a message tells users of Python to write, as options of the command.
+
+    Examples
+    --------
+    >>> in_options("leave it out with ignore=['age'], or keep it with categorical=['age']")
+    "leave it out with --ignore 'age', or keep it with --categorical 'age'"
+    """
+    for pattern, option in _OPTIONS:
+        message = re.sub(pattern, option, message)
+    return message
+
+
+class _Interruptions:
+    """Remembers whether Ctrl-C was heard, and raises `KeyboardInterrupt` as ever."""
+
+    def __init__(self) -> None:
+        self.any = False
+
+    def _hear(self, *_: Any) -> None:
+        if not self.any:
+            sys.stderr.write("\nstopping; what is done is written down\n")
+        self.any = True
+        raise KeyboardInterrupt
+
+    def __enter__(self) -> None:
+        self._is_main = threading.current_thread() is threading.main_thread()
+        if self._is_main:
+            self._before = signal.signal(signal.SIGINT, self._hear)
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_main:
+            signal.signal(signal.SIGINT, self._before)
 
 
 def _cache_compiled_programs() -> None:
