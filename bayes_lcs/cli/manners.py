@@ -70,6 +70,14 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
             bad = isinstance(error, ValueError | TypeError | FileNotFoundError | IsADirectoryError)
             message = str(error) or type(error).__name__
             _fail(in_options(message) if bad else message, BAD_INPUT if bad else 1)
+        except Exception as error:
+            if os.environ.get("BAYES_LCS_TRACEBACK"):
+                raise
+            _fail(
+                f"this should not have happened ({type(error).__name__}: {error}). Please report "
+                "it with what BAYES_LCS_TRACEBACK=1 in the environment shows",
+                1,
+            )
 
     return run
 

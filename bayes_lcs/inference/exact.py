@@ -48,6 +48,10 @@ SECONDS_PER_TERM = 1e-9
 """Order of magnitude of one of the ``3**U / 2`` products on one core."""
 
 
+MOST_IMAGINABLE = 60
+"""Groups for which the cost is still a number that says something."""
+
+
 def exact_memory(num_groups: int) -> int:
     """Bytes that the recursion over the subsets of ``num_groups`` groups needs."""
     return SCRATCH_BYTES + (BYTES_PER_SUBSET << num_groups)
@@ -153,8 +157,10 @@ def _clustered(
 
 def _refuse_large(num_groups: int, max_groups: int) -> None:
     """Refuse before starting what would take too long or would not fit."""
-    need, seconds = exact_memory(num_groups), exact_seconds(num_groups)
-    cost = f"{human_bytes(need)} of memory and roughly {_duration(seconds)} on one core"
+    cost, need = "more memory and time than there is", exact_memory(num_groups)
+    if num_groups <= MOST_IMAGINABLE:
+        seconds = exact_seconds(num_groups)
+        cost = f"{human_bytes(need)} of memory and roughly {_duration(seconds)} on one core"
     instead = "Sample the posterior with bl.sample, or take fewer groups with data.select_groups"
     if num_groups > max_groups:
         raise NotExactError(

@@ -75,8 +75,10 @@ def save_clusters(
     written.append(
         save_picture(folder / "profiles.png", (8, 6), lambda ax: plot_mixture_profiles(model, ax))
     )
-    assignments, counts = _save_assignments(model, Path(path), folder, header)
-    written.append(assignments)
+    counts = None
+    if not result.interrupted:  # who presses Ctrl-C does not want to wait for all rows
+        assignments, counts = _save_assignments(model, Path(path), folder, header)
+        written.append(assignments)
     origin = Origin("cluster", Path(path), result.random_state, options or {})
     return [save_mixture_page(result, folder, origin, counts), *written]
 

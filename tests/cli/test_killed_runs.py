@@ -1,4 +1,4 @@
-"""Runs of the command that are killed at random points end, resumed, in the same numbers."""
+"""Runs that are killed or interrupted at random points end, resumed, in the same numbers."""
 
 import os
 import random
@@ -67,8 +67,12 @@ def killed_and_resumed(words, out, environment, seed):
             wait = rng.uniform(0.2, 0.9) * seconds if kills < KILLS else None
             _, error = run.communicate(timeout=wait)
         except subprocess.TimeoutExpired:
-            run.send_signal(signal.SIGKILL)
-            run.communicate()
+            polite = kills % 3 == 2  # the others have no chance to write anything
+            run.send_signal(signal.SIGINT if polite else signal.SIGKILL)
+            _, error = run.communicate()
+            if polite and run.returncode:
+                assert run.returncode == 130, error
+                assert "--resume" in error
             kills += 1
             continue
         assert run.returncode == 0, error

@@ -124,3 +124,10 @@ def test_prototype(no_work):
 def test_something_that_is_no_model():
     with pytest.raises(bl.NotExactError, match="str has no exact posterior"):
         bl.exact("clustered", table_of(3))
+
+
+@pytest.mark.parametrize("num_groups", [100, 946, 5000])
+def test_more_groups_than_numbers_can_say_are_refused_too(num_groups):
+    data, _ = bl.NoSharing().simulate(bl.Schema(2, (2,)), [1] * num_groups, seed=0)
+    with pytest.raises(bl.NotExactError, match="more memory and time than there is"):
+        bl.exact(bl.ClusteredNaiveBayes(), data)
