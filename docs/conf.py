@@ -1,6 +1,6 @@
 """Sphinx configuration."""
 
-from sphinx_gallery.sorting import FileNameSortKey
+import logging
 
 import bayes_lcs
 
@@ -34,7 +34,7 @@ napoleon_numpy_docstring = True
 sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "auto_tutorials",
-    "within_subsection_order": FileNameSortKey,
+    "within_subsection_order": "FileNameSortKey",
     # Every tutorial runs at every build, also if only the package has changed; one that fails
     # ends the build.
     "run_stale_examples": True,
@@ -49,6 +49,10 @@ sphinx_gallery_conf = {
     "thumbnail_size": (320, 224),
     "min_reported_time": 1e9,
 }
+
+# Libraries that tell the log which back ends they looked for.
+for chatty in ("jax", "arviz"):
+    logging.getLogger(chatty).setLevel(logging.WARNING)
 
 html_theme = "furo"
 html_title = f"bayes_lcs {release}"
