@@ -5,13 +5,13 @@ python scripts/readme_picture.py docs/sharing.png
 
 import sys
 
-import matplotlib
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
 import bayes_lcs as bl
 
-matplotlib.use("Agg")
+mpl.use("Agg")
 table, _ = bl.meeting_requests(seed=2, rows_per_person=52)
 table = table.select_groups(range(15))
 data = table.take(np.flatnonzero(np.arange(table.num_rows) % 52 < 12))

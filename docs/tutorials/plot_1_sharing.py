@@ -49,8 +49,8 @@ assert comparison.names[comparison.order[0]] == "Clustered Naive Bayes"
 # %%
 # Bars show how many nats (units of the natural logarithm) a model lies below the best one, so the
 # best has no bar. A difference of 20 nats is odds of half a billion to one. The line at the end
-# of a bar is a 95 % interval. Three of the four have none: two have a closed form, and the
-# clustered model was summed over all 1,382,958,545 partitions of 15 people by a recursion over
+# of a bar is a 95 % interval, which for three of the four has no width: two have a closed form, and
+# the clustered model was summed over all 1,382,958,545 partitions of 15 people by a recursion over
 # subsets. Only the prototype's integrals are estimated, and their error is far below the
 # differences, so there is a verdict.
 #
@@ -66,17 +66,15 @@ bl.plot_coclustering(together, best, posterior.group_names)
 
 # %%
 # Dark squares are people who almost surely share. They are ordered by the most probable partition,
-# whose blocks have frames. Pale squares *inside* a frame, or dark ones *outside* of all frames, are
-# pairs about which the partition is not sure: a single partition hides that, the matrix shows it.
+# whose blocks have frames. Shades between dark and white, inside of a frame or outside, are pairs
+# about which the data are not sure: a single partition hides that, the matrix shows it.
 
 probability = np.exp(posterior.log_probability(best))
 print(f"the most probable partition has probability {probability:.2f}")
 for block in np.unique(best):
     members = np.flatnonzero(best == block)
-    print(
-        f"cluster {block + 1}:",
-        ", ".join(f"{posterior.group_names[u]} ({institutions[u]})" for u in members),
-    )
+    numbers = " ".join(posterior.group_names[u].removeprefix("person-") for u in members)
+    print(f"cluster {block + 1}: people {numbers} ({institutions[members[0]]})")
 assert probability < 0.9
 for block in np.unique(best):
     assert len({institutions[u] for u in np.flatnonzero(best == block)}) == 1
@@ -118,7 +116,8 @@ least = losses.pop("Clustered Naive Bayes").value
 assert all(least < other.value for other in losses.values())
 
 proba = posterior.predict_proba(later)
-missed_costs_four = 4.0 * proba[:, 1] > proba[:, 0]  # against a meeting for nothing, which costs one
+# A missed meeting costs four, a meeting for nothing one.
+missed_costs_four = 4.0 * proba[:, 1] > proba[:, 0]
 print(f"accepted: {(proba[:, 1] > 0.5).mean():.0%}, and {missed_costs_four.mean():.0%} if a missed")
 print("meeting costs four times a meeting for nothing")
 plt.show()
@@ -134,5 +133,6 @@ plt.show()
 # * The same as a scikit-learn classifier: :class:`bayes_lcs.SharedNaiveBayesClassifier`.
 # * From a terminal: ``bayes-lcs compare meetings.csv --group user --label decision --out results``.
 #
-# The theory: :doc:`/theory/models`, :doc:`/theory/partitions` and :doc:`/theory/evidence`. What was
-# found on the data of the thesis's shape, and on real people: ``experiments/clustered_naive_bayes``.
+# The theory: :doc:`/theory/models`, :doc:`/theory/partitions` and :doc:`/theory/evidence`. What
+# was found on the data of the thesis's shape, and on real people:
+# ``experiments/clustered_naive_bayes``.

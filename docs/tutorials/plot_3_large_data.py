@@ -75,8 +75,8 @@ assert costs["sensitivity"] < 1.3 < 2.0 < costs["uniform"]
 # rows, and crosses are the centres found on the coreset. On the left the far clouds have no
 # centre, or share one. On the right every cloud has its own, from the same number of points.
 #
-# How large must a coreset be? Costs of two sets of centres, on coresets and on all rows: those found
-# above on all rows, and some that miss the far clouds.
+# How large must a coreset be? Costs of two sets of centres, on coresets and on all rows: those
+# found above on all rows, and some that miss the far clouds.
 
 good = whole.cluster_centers_
 missing = bl.KMeans(k - 2, random_state=0).fit(near).cluster_centers_
@@ -100,9 +100,8 @@ for ax, name in zip(axes, ("good centres", "centres that miss"), strict=True):
     ax.grid(alpha=0.25)
 axes[0].set_ylabel("median relative error of the cost")
 axes[1].legend()
-assert errors["centres that miss", "sensitivity", 300] < 0.5 * (
-    errors["centres that miss", "uniform", 300]
-)
+missed = {method: errors["centres that miss", method, 300] for method in ("uniform", "sensitivity")}
+assert missed["sensitivity"] < 0.5 * missed["uniform"]
 
 # %%
 # Errors fall about with the square root of the size. Seen from good centres uniform draws look as
@@ -150,5 +149,6 @@ plt.show()
 #   ``sample_weight``.
 # * Sets, by the Jaccard distance: ``bl.min_hash``.
 #
-# The theory: :doc:`/theory/coresets`; how to use all this: :doc:`/clustering`. Measurements on real
-# data: ``experiments/coresets``; against scikit-learn, faiss, dask-ml and river: :doc:`/benchmarks`.
+# The theory: :doc:`/theory/coresets`; how to use all this: :doc:`/clustering`. Measurements on
+# real data: ``experiments/coresets``; against scikit-learn, faiss, dask-ml and river:
+# :doc:`/benchmarks`.

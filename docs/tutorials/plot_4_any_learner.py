@@ -70,16 +70,16 @@ for name in learners:
 #
 # Round clouds are easy. Of the tilted ones only the learner that knows about directions finds the
 # classes: prototypes and naive Bayes cut them across, and a stump has one axis to cut. What the
-# learner can say decides what can be found. The reverse does not hold: a good classifier is not yet a
-# good clusterer, since clusters that a flexible learner can explain need not be there. The paper
-# found supervised and unsupervised accuracy to go together in part; we made its tables again, and
-# ``experiments/generalized_clustering`` says what held.
+# learner can say decides what can be found. The reverse does not hold: a good classifier is not
+# yet a good clusterer, since clusters that a flexible learner can explain need not be there. The
+# paper found supervised and unsupervised accuracy to go together in part; we made its tables
+# again, and ``experiments/generalized_clustering`` says what held.
 #
 # The start matters
 # -----------------
 #
-# Other learners than means and probabilities promise no ascent. So begin often, and look how far the
-# results agree.
+# Other learners than means and probabilities promise no ascent. So begin often, and look how far
+# the results agree.
 
 spread = {}
 with warnings.catch_warnings(record=True) as caught:

@@ -72,12 +72,12 @@ assert close.verdict().startswith("No verdict")
 # Two ends of a bracket
 # ---------------------
 #
-# Evidence without a closed form is estimated by annealed importance sampling or by particles. Runs
-# that start from the prior give an estimate that is rather too low than too high (its mean is
-# right on the scale of probabilities, so that of the logarithm is below). Runs that start from the
-# posterior and go back err to the other side. Where both agree, the value can be trusted; where
-# they do not, there is a warning, and the truth lies most likely between them. Here are the last six
-# people, whose evidence is known exactly as well:
+# Evidence without a closed form is estimated by annealed importance sampling or by particles.
+# Runs that start from the prior give an estimate that is rather too low than too high (its mean
+# is right on the scale of probabilities, so that of the logarithm is below). Runs that start from
+# the posterior and go back err to the other side. Where both agree, the value can be trusted;
+# where they do not, there is a warning, and the truth lies most likely between them. Here are the
+# last six people, whose evidence is known exactly as well:
 
 few = data.select_groups(range(6, 12))
 annealed = bl.evidence(model, few, method="ais", precision=0.2, seed=0, progress=False)
@@ -97,7 +97,8 @@ assert abs(annealed.value - known) < 5 * annealed.standard_error
 # Sensitivity to priors
 # ---------------------
 #
-# The evidence depends on the priors: do not report it for one setting only. It costs little to look.
+# The evidence depends on the priors: do not report it for one setting only. It costs little to
+# look.
 
 settings = [0.25, 0.5, 1.0, 2.0, 4.0]
 curves = {
@@ -128,19 +129,19 @@ assert (clustered < complete).any()
 assert (np.minimum(clustered, complete) > np.array(curves["No-Sharing"]) + 50).all()
 
 # %%
-# No sharing is out, whatever the prior. But whether people cluster or are all alike depends on how
-# peaked the features are believed to be: at a feature prior of 1 clusters are ahead by 2.3 nats, at 2
-# they are behind. So the verdict above, "positively", is one of that prior and not of the data. Eight
-# requests a person are too few to tell. The concentration hardly matters. Where the order depends on
-# a setting, say so; or give it a prior and let the data weigh the settings:
+# No sharing is out, whatever the prior. But whether people cluster or are all alike depends on
+# how peaked the features are believed to be: at a feature prior of 1 clusters are ahead by 2.3
+# nats, at 2 they are behind. So the verdict above, "positively", is one of that prior and not of
+# the data. Eight requests a person are too few to tell. The concentration hardly matters. Where
+# the order depends on a setting, say so; or give it a prior and let the data weigh the settings:
 # ``feature_prior=bl.Gamma(1.0, 1.0)`` and ``concentration=bl.Gamma(1.0, 1.0)`` are learned.
 #
 # A posterior over partitions
 # ---------------------------
 #
-# What is known about who belongs together is a distribution over partitions. Up to 24 groups it is
-# exact; beyond that, it is a set of draws. Here are draws of the same table, so that they can be held
-# against the truth.
+# What is known about who belongs together is a distribution over partitions. Up to 24 groups it
+# is exact; beyond that, it is a set of draws. Here are draws of the same table, so that they can
+# be held against the truth.
 
 exact = bl.exact(model, data)
 post = bl.sample(model, data, draws=500, chains=4, seed=0, progress=False)
@@ -161,9 +162,10 @@ assert times.max() / len(draws) < 0.5
 # loses no doubt:
 
 matrix = post.coclustering()
-print(f"largest error of a pair against the exact sum: {abs(matrix - exact.coclustering()).max():.3f}")
+error = abs(matrix - exact.coclustering()).max()
+print(f"largest error of a pair against the exact sum: {error:.3f}")
 bl.plot_coclustering(matrix, post.partition(), post.group_names)
-assert abs(matrix - exact.coclustering()).max() < 0.1
+assert error < 0.1
 
 # %%
 # One partition to report
@@ -187,18 +189,18 @@ for loss in ("vi", "binder"):
 print("       truth           ", *truth.partition[:12])
 
 # %%
-# The estimate is not the most probable partition. Three of the probable ones disagree about where
+# The estimate is not the most probable partition. The three most probable ones disagree about where
 # person-12 belongs; to leave them alone is the least wrong on average.
 #
-# If the ball's extremes would lead you to other conclusions than the estimate, the data do not settle
-# the question, and the report should say so.
+# If the ball's extremes would lead you to other conclusions than the estimate, the data do not
+# settle the question, and the report should say so.
 #
 # Have the chains converged?
 # --------------------------
 #
-# Numbers of blocks mean nothing, so R-hat of ``z`` means nothing either. Diagnosed are quantities that
-# do not change when blocks are renumbered: how many clusters there are, the size of the largest, the
-# entropy of the sizes and the log joint density.
+# Numbers of blocks mean nothing, so R-hat of ``z`` means nothing either. Diagnosed are quantities
+# that do not change when blocks are renumbered: how many clusters there are, the size of the
+# largest, the entropy of the sizes and the log joint density.
 
 for name, found in post.diagnostics().items():
     print(f"{name:13s}", {key: round(float(value), 3) for key, value in found.items()})
@@ -213,8 +215,8 @@ plt.show()
 # What to try next
 # ----------------
 #
-# * The same with ``rows_per_person=60``: the posterior becomes certain, and the diagnostics say that
-#   nothing varied.
+# * The same with ``rows_per_person=60``: the posterior becomes certain, and the diagnostics say
+#   that nothing varied.
 # * ``bl.compare(models, data, conditional=True)``: evidence of the labels given the features.
 # * ``bl.leave_one_out(post)``: how well rows are predicted from all others.
 #
