@@ -64,7 +64,7 @@ assert 0.5 < found.benefit < 1.5
 # %%
 # Points are stages: the score on the rows held out, against the size of the sample (the axis of
 # sizes is logarithmic). Such curves rise steeply and then flatten, which is why most rows are
-# often not worth their time. The line of stopping puts both sides on one scale:
+# often not worth their time. Runs that are cut short add noise, so that a stage may also fall. The line of stopping puts both sides on one scale:
 
 bl.plot_stopping_line(found)
 
@@ -83,7 +83,7 @@ assert not known.is_estimate
 
 # %%
 # A speed-up below one means that training on all rows at once would have been faster. On data as
-# small as these it may well be: compiling EM and training the first sample twice cost more than
+# small as these it may well be: compiling EM and training the first sample twice may cost more than
 # all 55,000 rows. The method is for data on which full training takes minutes or hours;
 # ``experiments/learning_curve`` has measurements up to two million rows.
 #
@@ -91,9 +91,10 @@ assert not known.is_estimate
 # ---------
 #
 # ``found.model`` is the fitted clusterer: it predicts for any rows. Its clusters, the largest
-# first; blue marks what is more common in a cluster than on the whole:
+# first, and the eight columns that tell most about them; blue marks what is more common in a cluster
+# than on the whole:
 
-bl.plot_mixture_profiles(found.model)
+bl.plot_mixture_profiles(found.model, max_features=8)
 plt.show()
 
 # %%

@@ -64,6 +64,7 @@ for ax, small in zip(axes, (uniform, careful), strict=True):
     clusters = small.kmeans(k, random_state=0)
     costs[small.method] = -clusters.score(X) / whole.inertia_
     ax.scatter(*X[::20].T, s=1, color="0.8")
+    ax.scatter(*far.T, s=4, color="0.6")
     ax.scatter(*np.asarray(small.points).T, s=small.weights / 10, color="C0", alpha=0.5)
     ax.scatter(*clusters.cluster_centers_.T, marker="x", color="C3", s=60)
     ax.set_title(f"{small.method}: cost {costs[small.method]:.2f} times that of all rows")
@@ -71,7 +72,7 @@ for ax, small in zip(axes, (uniform, careful), strict=True):
 assert costs["sensitivity"] < 1.3 < 2.0 < costs["uniform"]
 
 # %%
-# Grey are rows (every twentieth), blue the points of the coreset, larger where they stand for more
+# Grey are rows (every twentieth, and the far ones), blue the points of the coreset, larger where they stand for more
 # rows, and crosses are the centres found on the coreset. On the left the far clouds have no
 # centre, or share one. On the right every cloud has its own, from the same number of points.
 #

@@ -107,8 +107,8 @@ assert any(issubclass(warning.category, bl.DriftWarning) for warning in caught)
 benefit = {("fraud", "fraud"): ("amount", -5.0), ("honest", "fraud"): -5.0}
 careful = bl.PartialScanClassifier("naive_bayes", n_partitions=128, benefit=benefit, random_state=0)
 careful.fit_file(path, label="kind", classes=["fraud", "honest"], progress=False)
-print(f"share of the file that was read: {careful.scanned_fraction_:.0%}, and for accuracy alone")
-print(f"{classifier.scanned_fraction_:.0%}")
+print(f"read for money {careful.scanned_fraction_:.0%} of the file,")
+print(f"for accuracy {classifier.scanned_fraction_:.0%}")
 brought = {}
 for name, decided in (
     ("for money", careful.predict(X)),
