@@ -64,7 +64,8 @@ assert 0.5 < found.benefit < 1.5
 # %%
 # Points are stages: the score on the rows held out, against the size of the sample (the axis of
 # sizes is logarithmic). Such curves rise steeply and then flatten, which is why most rows are
-# often not worth their time. Runs that are cut short add noise, so that a stage may also fall. The line of stopping puts both sides on one scale:
+# often not worth their time. Runs that are cut short add noise, so that a stage may also fall. The
+# line of stopping puts both sides on one scale:
 
 bl.plot_stopping_line(found)
 
@@ -91,8 +92,8 @@ assert not known.is_estimate
 # ---------
 #
 # ``found.model`` is the fitted clusterer: it predicts for any rows. Its clusters, the largest
-# first, and the eight columns that tell most about them; blue marks what is more common in a cluster
-# than on the whole:
+# first, and the eight columns that tell most about them; blue marks what is more common in a
+# cluster than on the whole:
 
 bl.plot_mixture_profiles(found.model, max_features=8)
 plt.show()
