@@ -54,5 +54,5 @@ bench: $(BENCH_STAMP)  ## Compare with other libraries in one run
 	$(BIN)/python -m experiments.benchmarks
 
 clean:  ## Remove everything that make created
-	rm -rf $(VENV) demo-output docs/_build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) demo-output docs/_build docs/auto_tutorials docs/sg_execution_times.rst dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

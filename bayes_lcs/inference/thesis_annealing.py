@@ -136,8 +136,13 @@ def log_base(data: GroupedTable) -> float:
 
 
 def pose(model: Any, data: GroupedTable) -> ThesisProblem:
-    """Lay out a model whose partition is known, and a table."""
-    if not isinstance(model, KnownPartitionModel):
+    """Lay out a model whose partition is known, and a table.
+
+    Blocks have their ``phi`` as they have their ``theta``, so the labels must be shared just where
+    the features are.
+    """
+    known = isinstance(model, KnownPartitionModel)
+    if not known or (not model.shares_labels and len(set(model.partition(2).tolist())) < 2):
         raise TypeError(
             f"the thesis's sampler is for NoSharing and CompleteSharing, not for {model.name}; "
             "use variant='collapsed'"

@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import bayes_lcs
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.data.table import GroupedTable
-from bayes_lcs.models.clustered import ClusteredNaiveBayes
-from bayes_lcs.models.complete_sharing import CompleteSharing
-from bayes_lcs.models.no_sharing import NoSharing
-from bayes_lcs.models.prototype import Prototype
+from bayes_lcs.models.feature_prior import NaiveBayesPrior
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["model_from_json", "model_to_json", "table_from_tree", "table_to_json"]
 
-_MODELS = {
-    model.__name__: model for model in (NoSharing, CompleteSharing, Prototype, ClusteredNaiveBayes)
-}
 _ARRAYS = ("features", "labels", "groups", "new_groups")
 
 
@@ -31,23 +26,36 @@ def model_to_json(model: Any) -> str:
 
     Examples
     --------
-    >>> model_to_json(NoSharing(label_prior=2.0))
+    >>> model_to_json(bayes_lcs.NoSharing(label_prior=2.0))
     '{"model": "NoSharing", "label_prior": 2.0, "feature_prior": 1.0}'
     """
     return json.dumps({"model": type(model).__name__, **asdict(model)})
 
 
 def model_from_json(text: str) -> Any:
-    """The model that :func:`model_to_json` described."""
+    """The model that :func:`model_to_json` described: a public name, and a model's.
+
+    Examples
+    --------
+    >>> model_from_json('{"model": "Prototype", "strength_prior": {"shape": 2.0, "rate": 0.1}}')
+    Prototype(label_prior=1.0, feature_prior=1.0, strength_prior=Gamma(shape=2.0, rate=0.1))
+    >>> model_from_json('{"model": "GroupedTable"}')
+    Traceback (most recent call last):
+        ...
+    ValueError: the file holds a posterior of 'GroupedTable', which is no public model of bayes_lcs
+    """
     described = json.loads(text)
     name = described.pop("model")
-    if name not in _MODELS:
-        raise ValueError(f"unknown model {name!r}; known are {', '.join(_MODELS)}")
+    model = getattr(bayes_lcs, name) if name in bayes_lcs.__all__ else None
+    if not (isinstance(model, type) and issubclass(model, NaiveBayesPrior)):
+        raise ValueError(
+            f"the file holds a posterior of {name!r}, which is no public model of bayes_lcs"
+        )
 
     def restore(value: Any) -> Any:
         return Gamma(**value) if isinstance(value, dict) else value
 
-    return _MODELS[name](**{key: restore(value) for key, value in described.items()})
+    return model(**{key: restore(value) for key, value in described.items()})
 
 
 def table_to_json(table: GroupedTable) -> str:

@@ -232,6 +232,18 @@ def test_variants_that_do_not_fit():
         bl.evidence(MODELS["clustered"], data, "ais", variant="thesis")
 
 
+def test_the_sampler_of_the_thesis_refuses_blocks_whose_labels_are_not_shared():
+    """It draws one ``phi`` a block: under such a model it would be wrong without a word."""
+
+    class OneBlock(bl.NoSharing):
+        def partition(self, num_groups: int) -> np.ndarray:
+            return np.zeros(num_groups, dtype=np.int64)
+
+    data, _ = bl.NoSharing().simulate(BINARY, [5, 4, 3], seed=6)
+    with pytest.raises(TypeError, match="NoSharing and CompleteSharing, not for"):
+        bl.evidence(OneBlock(), data, "ais", variant="thesis")
+
+
 def test_certain_lower_bounds():
     model = MODELS["clustered"]
     data, _ = model.simulate(bl.Schema(2, (3, 2)), [5, 7, 4, 6], seed=3)

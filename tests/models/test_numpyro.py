@@ -23,6 +23,7 @@ from scipy.special import logsumexp
 from bayes_lcs.core.counts import count_rows
 from bayes_lcs.core.dirichlet import log_dirichlet_density
 from bayes_lcs.core.priors import Gamma
+from bayes_lcs.core.protocols import KnownPartitionModel
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.models.clustered import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
@@ -69,6 +70,12 @@ def log_evidence_of_the_observed(model: Any) -> float:
     return float(logsumexp(terms))
 
 
+def in_one_block(model: Any, num_groups: int) -> bool:
+    """Whether there is one ``theta`` for all groups, and so no axis of groups."""
+    known = isinstance(model, KnownPartitionModel)
+    return known and not model.partition(num_groups).any()
+
+
 class PriorDraws:
     """Parameters drawn from the prior by NumPy, with their log density.
 
@@ -89,14 +96,14 @@ class PriorDraws:
             prior = np.broadcast_to(
                 model.feature_parameters(schema), (num_draws, num_labels, schema.num_cells)
             )
-        self.dirichlet("phi", alpha, () if isinstance(model, CompleteSharing) else (num_groups,))
+        self.dirichlet("phi", alpha, () if model.shares_labels else (num_groups,))
         if isinstance(model, ClusteredNaiveBayes):
             stick = self.rng.beta(1.0, model.concentration, (num_draws, NUM_STICKS - 1))
             self.sites["stick"] = stick
             self.log_density += stats.beta(1.0, model.concentration).logpdf(stick).sum(axis=1)
         for feature in range(schema.num_features):
             own = prior[:, :, schema.cells_of(feature)]
-            shape = () if isinstance(model, CompleteSharing) else (num_groups,)
+            shape = () if in_one_block(model, num_groups) else (num_groups,)
             if isinstance(model, ClusteredNaiveBayes):
                 shape = (NUM_STICKS,)
             if isinstance(model, Prototype):
