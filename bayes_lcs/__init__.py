@@ -169,6 +169,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CheckpointWarning",
     "ClusteredNaiveBayes",
     "Comparison",
     "CompleteSharing",
@@ -203,6 +204,7 @@ __all__ = [
     "__version__",
     "asymmetric_loss_curve",
     "average_learning_curve",
+    "checkpoints",
     "clustering_accuracy",
     "clustering_learning_curve",
     "compare",
