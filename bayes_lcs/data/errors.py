@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["DataError", "DatasetNotFound"]
+__all__ = ["DataError", "DatasetNotFound", "one_line"]
+
+_LONGEST = 300
 
 
 class DataError(ValueError):
@@ -68,3 +70,15 @@ def _rebuild(
 
 class DatasetNotFound(DataError, FileNotFoundError):
     """A named data set is not on this machine; the message says what to set or fetch."""
+
+
+def one_line(error: BaseException) -> str:
+    r"""What another library's error says, on one line and not without end.
+
+    Examples
+    --------
+    >>> one_line(OSError("Couldn't deserialize:\nInvalid data\n"))
+    "Couldn't deserialize: Invalid data"
+    """
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -12,6 +12,7 @@ import numpy as np
 from bayes_lcs.data.columns import Source
 from bayes_lcs.data.counted_file import CountedFile, ReadCount
 from bayes_lcs.data.csv_parts import even_sizes
+from bayes_lcs.data.errors import one_line
 from bayes_lcs.data.parquet_reader import _check_type
 
 __all__ = ["ParquetParts", "groups_by_part"]
@@ -121,7 +122,7 @@ class ParquetParts:
                     page_checksum_verification=True,
                 )
         except (pa.ArrowException, OSError) as error:
-            raise self._source.error(f"{fault}: {error}") from None
+            raise self._source.error(f"{fault}: {one_line(error)}") from None
 
     def _shuffled(self, file: Any, count: ReadCount) -> Iterator[tuple[int, int, Any]]:
         for number in np.random.default_rng(self._seed).permutation(self.num_parts).tolist():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayes_lcs.data.columns import RawColumn, RawTable, Source, raw_column
+from bayes_lcs.data.errors import one_line
 
 __all__ = ["column_from_arrow", "raw_from_parquet"]
 
@@ -23,9 +24,9 @@ def raw_from_parquet(path: Path) -> RawTable:
     source = Source(path.name)
     try:
         schema = parquet.read_schema(path)
-    except (pa.ArrowException, OSError) as error:
-        raise source.error(f"is not a whole Parquet file (cut short?): {error}") from None
-    names = tuple(name for name in schema.names if not name.startswith("__index_level_"))
+        names = tuple(name for name in schema.names if not name.startswith("__index_level_"))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise source.error(f"is not a whole Parquet file (cut short?): {one_line(error)}") from None
     for position, name in enumerate(names):
         if name in names[:position]:
             raise source.error("two columns have this name; rename one", column=name)
@@ -36,7 +37,7 @@ def raw_from_parquet(path: Path) -> RawTable:
         try:
             table = parquet.read_table(path, columns=list(wanted))
         except (pa.ArrowException, OSError) as error:
-            raise source.error(f"cannot be read, the file is damaged: {error}") from None
+            raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
         return {name: column_from_arrow(name, table.column(name), source) for name in wanted}
 
     def blocks(wanted: Sequence[str]) -> Iterator[Any]:
@@ -47,7 +48,7 @@ def raw_from_parquet(path: Path) -> RawTable:
                 for batch in file.iter_batches(_BLOCK_ROWS, columns=list(wanted)):
                     yield pa.Table.from_batches([batch])
         except (pa.ArrowException, OSError) as error:
-            raise source.error(f"cannot be read, the file is damaged: {error}") from None
+            raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
 
     return RawTable(names, source, read, blocks)
 
@@ -99,4 +100,8 @@ def column_from_arrow(name: str, chunks: Any, source: Source) -> RawColumn:
     if types.is_floating(uniques.type):
         # NumPy scalars print 0.1 in single precision as it was meant.
         return raw_column(name, codes, list(uniques.to_numpy(zero_copy_only=False)), fixed=fixed)
-    return raw_column(name, codes, uniques.to_pylist(), fixed=fixed)
+    try:
+        values = uniques.to_pylist()
+    except UnicodeDecodeError as error:
+        raise source.error(f"holds bytes that are no text: {error}", column=name) from None
+    return raw_column(name, codes, values, fixed=fixed)
