@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -47,4 +49,7 @@ for _command in (compare, cluster, scan, coreset, demo):
 
 def main() -> None:
     """Entry point of the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a name is no reason to fail after long work
+            stream.reconfigure(errors="backslashreplace")
     app()

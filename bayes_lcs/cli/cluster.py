@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bayes_lcs.cli.manners import announce_files, print_json, writable_folder
+from bayes_lcs.cli.manners import announce_files, print_json, say, writable_folder
 
 __all__ = ["cluster"]
 
@@ -65,5 +65,5 @@ def cluster(
             }
         )
         return
-    typer.echo(result.explain())
+    say(result.explain())
     announce_files(written)

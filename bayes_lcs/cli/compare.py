@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from bayes_lcs.cli.manners import announce_files, plain_table, print_json, writable_folder
+from bayes_lcs.cli.manners import (
+    announce_files,
+    plain_table,
+    print_json,
+    say,
+    shown_name,
+    writable_folder,
+)
 
 __all__ = ["compare"]
 
@@ -68,10 +75,10 @@ def compare(
             "Log evidence", table[["model", "log_evidence", "lower", "upper", "probability"]]
         )
     )
-    typer.echo(found.comparison.verdict())
-    typer.echo(f"Who is alike ({found.method}):")
+    say(found.comparison.verdict())
+    say(f"Who is alike ({found.method}):")
     for members in found.blocks():
-        typer.echo(f"  {', '.join(members)}")
+        say(f"  {', '.join(map(shown_name, members))}")
     announce_files(written)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bayes_lcs.cli.manners import announce_files, print_json, writable_folder
+from bayes_lcs.cli.manners import announce_files, print_json, say, writable_folder
 
 __all__ = ["coreset"]
 
@@ -59,5 +59,5 @@ def coreset(
             }
         )
         return
-    typer.echo(f"{small}.")
+    say(f"{small}.")
     announce_files([written])

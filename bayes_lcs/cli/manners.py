@@ -18,15 +18,26 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bayes_lcs.core.progress import plain_lines
+from bayes_lcs.core.visible import visible, visible_json
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-__all__ = ["announce_files", "plain_table", "polite", "print_json", "writable_folder"]
+__all__ = [
+    "announce_files",
+    "plain_table",
+    "polite",
+    "print_json",
+    "say",
+    "shown_name",
+    "writable_folder",
+]
 
 BAD_INPUT, INTERRUPTED = 2, 130
 SECONDS_BETWEEN_LINES = 10.0
+LONGEST_NAME = 100
+"""Characters that are shown of a name on the terminal; files have all of it."""
 
 
 def polite(command: Callable[..., None]) -> Callable[..., None]:
@@ -54,14 +65,14 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _fail(message: str, code: int) -> None:
-    typer.echo(f"bayes-lcs: {message}", err=True)
+    say(f"bayes-lcs: {message}", err=True)
     raise typer.Exit(code)
 
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
     def show(message: Any, *_: Any, **__: Any) -> None:
-        typer.echo(f"warning: {message}", err=True)
+        say(f"warning: {message}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
@@ -69,6 +80,16 @@ def _warnings_as_lines() -> Iterator[None]:
         warnings.filterwarnings("ignore", category=FutureWarning)
         warnings.showwarning = show
         yield
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print lines; what names from a file hold besides text is written out, not carried out."""
+    typer.echo(visible(text, keep="\n"), err=err)
+
+
+def shown_name(name: str) -> str:
+    """A name from a file as part of a line on the terminal."""
+    return visible(name, LONGEST_NAME)
 
 
 def writable_folder(path: Path) -> Path:
@@ -84,7 +105,7 @@ def writable_folder(path: Path) -> Path:
 
 def print_json(found: Mapping[str, Any]) -> None:
     """One JSON object on standard output; numbers that JSON cannot hold become null."""
-    typer.echo(json.dumps(_plain(found), indent=2, ensure_ascii=False))
+    typer.echo(visible_json(json.dumps(_plain(found), indent=2, ensure_ascii=False)))
 
 
 def _plain(value: Any) -> Any:
@@ -107,7 +128,7 @@ def plain_table(title: str, frame: pd.DataFrame) -> Table:
     table = Table(title=title, title_justify="left")
     for name in frame.columns:
         numeric = frame[name].dtype.kind in "biuf"
-        table.add_column(str(name), justify="right" if numeric else "left")
+        table.add_column(Text(shown_name(str(name))), justify="right" if numeric else "left")
     for row in frame.itertuples(index=False):
         table.add_row(*(Text(_shown(cell)) for cell in row))
     return table
@@ -116,11 +137,11 @@ def plain_table(title: str, frame: pd.DataFrame) -> Table:
 def _shown(cell: Any) -> str:
     if isinstance(cell, float):
         return f"{cell:,.4g}" if abs(cell) < 1000 else f"{cell:,.2f}"
-    return str(cell)
+    return shown_name(str(cell))
 
 
 def announce_files(paths: list[Path]) -> None:
     """Where everything is, a line each."""
     typer.echo("Written:")
     for path in paths:
-        typer.echo(f"  {path}")
+        say(f"  {visible(str(path))}")

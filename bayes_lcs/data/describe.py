@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayes_lcs.core.visible import visible
+
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
 __all__ = ["describe", "sha256"]
 
 _SHOWN = 6
+_LONGEST = 60
 
 
 def describe(table: GroupedTable) -> str:
@@ -62,7 +65,7 @@ def _several(number: int, noun: str) -> str:
 
 def _tally(codes: np.ndarray, names: tuple[str, ...]) -> str:
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
-    shown = [f"{name} {count}" for name, count in zip(names, counts, strict=True)][:_SHOWN]
+    shown = [f"{visible(name, _LONGEST)} {count}" for name, count in zip(names, counts, strict=True)][:_SHOWN]
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f", … {rest} more" if rest else "")
 

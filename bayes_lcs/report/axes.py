@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bayes_lcs.core.visible import visible
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -27,5 +29,4 @@ def plain_text(name: str, longest: int = 24) -> str:
     >>> plain_text("$x$")
     '\\$x\\$'
     """
-    short = name if len(name) <= longest else name[: longest - 1] + "…"
-    return short.replace("$", r"\$")
+    return visible(name, longest).replace("$", r"\$")

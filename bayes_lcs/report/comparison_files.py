@@ -27,7 +27,7 @@ from bayes_lcs.report.evidence_plots import plot_evidence
 from bayes_lcs.report.pictures import save_picture
 from bayes_lcs.report.plots import plot_coclustering, plot_num_clusters
 from bayes_lcs.report.posterior import Posterior, sample
-from bayes_lcs.report.spreadsheet import write_csv
+from bayes_lcs.report.spreadsheet import free_name, write_csv
 
 __all__ = ["TableComparison", "compare_table", "save_comparison"]
 
@@ -95,7 +95,7 @@ def compare_table(
         for name, column in zip(
             data.label_values, comparison.predict_proba(unknown).T, strict=True
         ):
-            predictions[f"P({name})"] = column
+            predictions[free_name(f"P({name})", predictions.columns)] = column
     return TableComparison(comparison, posterior, partition, method, predictions, seed)
 
 

@@ -17,7 +17,7 @@ from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.report.mixture_plots import plot_mixture_profiles
 from bayes_lcs.report.pictures import save_picture
 from bayes_lcs.report.sampling_plots import plot_sampling_curve
-from bayes_lcs.report.spreadsheet import write_csv
+from bayes_lcs.report.spreadsheet import free_name, safe_cells, safe_text, write_csv
 from bayes_lcs.scaling.learning_curve import learning_curve_sample
 from bayes_lcs.scaling.result import LearningCurveResult
 
@@ -85,8 +85,14 @@ def _save_assignments(model: Any, path: Path, folder: Path, header: bool) -> Pat
         for block in raw.blocks(list(raw.names)):
             rows = pd.DataFrame({name: _text(block.column(name)) for name in names})
             shares = model.predict_proba(rows)
-            block = block.append_column("cluster", pa.array(shares.argmax(axis=1)))
-            block = block.append_column("cluster_probability", pa.array(shares.max(axis=1)))
+            if not as_parquet:
+                safe = [safe_cells(column) for column in block.columns]
+                block = pa.table(safe, names=[safe_text(name) for name in block.column_names])
+            for name, values in (
+                ("cluster", shares.argmax(axis=1)),
+                ("cluster_probability", shares.max(axis=1)),
+            ):
+                block = block.append_column(free_name(name, block.column_names), pa.array(values))
             if writer is None:
                 kind = parquet.ParquetWriter if as_parquet else csv.CSVWriter
                 writer = kind(str(part), block.schema)

@@ -6,12 +6,13 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bayes_lcs.core.visible import visible
 from bayes_lcs.data.columns import RawTable
 from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.report.pictures import save_picture
 from bayes_lcs.report.scan_plots import plot_scan
-from bayes_lcs.report.spreadsheet import write_csv
+from bayes_lcs.report.spreadsheet import free_name, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,17 +41,17 @@ def save_scan(
     if predict is not None:
         rows = _rows(raw_from_file(predict, header=header), classifier)
         shown = rows.copy()
-        shown.insert(0, "decision", classifier.predict(rows))
+        shown.insert(0, free_name("decision", shown.columns), classifier.predict(rows))
         for label, column in zip(
             classifier.classes_, classifier.predict_proba(rows).T, strict=True
         ):
-            shown[f"P({label})"] = column
+            shown[free_name(f"P({label})", shown.columns)] = column
         written.append(write_csv(shown, folder / "predictions.csv"))
     return written
 
 
 def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    path.write_text(visible(text, keep="\n"), encoding="utf-8")
 
 
 def _rows(raw: RawTable, classifier: PartialScanClassifier) -> pd.DataFrame:

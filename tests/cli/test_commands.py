@@ -49,7 +49,7 @@ def test_compare_says_which_model_and_who_is_alike(meetings, tmp_path):
 def test_compare_gives_json(meetings, tmp_path):
     path, group, label = meetings
     words = ("compare", path, "--group", group, "--label", label, "--out", tmp_path, "--json")
-    found = json.loads(run(*words).output)
+    found = json.loads(run(*words).stdout)
     assert {model["model"] for model in found["models"]} >= {"No-Sharing", "Prototype"}
     assert len(found["partition"]) == 6
 
@@ -75,7 +75,7 @@ def test_scan_reads_and_predicts(tmp_path):
     assert predicted["decision"].tolist() == frame["kind"].head(20).tolist()
     assert "'=1+1" in set(predicted["town"])  # no formula for a spreadsheet
     assert bl.load(out / "ensemble.skops").classes_.tolist() == ["fraud", "honest"]
-    told = json.loads(run(*words, "--json").output)
+    told = json.loads(run(*words, "--json").stdout)
     assert told["num_parts"] == 16
 
 
