@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.data.columns import Source, parse_number
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.errors import DataError, one_line
 from bayes_lcs.data.parquet_reader import column_from_arrow
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class PartColumns:
 
     def _names(self, name: str, cells: Any) -> NDArray[Any]:
         """Cells of any kind as text, None where they are missing."""
+        import pyarrow as pa
         import pyarrow.types as types
 
         missing = self._missing[name]
@@ -111,9 +112,9 @@ class PartColumns:
             if _holds_text(cells.type) and not types.is_dictionary(cells.type):
                 return np.asarray(_without(cells, missing).to_numpy(), dtype=object)
             column = column_from_arrow(name, cells, self._source)
-        except UnicodeDecodeError as error:
+        except (UnicodeDecodeError, pa.ArrowException) as error:
             raise self._source.error(
-                f"holds bytes that are no text: {error}", column=name
+                f"holds bytes that are no text: {one_line(error)}", column=name
             ) from None
         names = [None if text in missing else text for text in column.names]
         return np.array([*names, None], dtype=object)[column.codes]  # the last one serves code -1

@@ -92,10 +92,13 @@ def compare_table(
     predictions = None
     if unknown.num_rows:
         predictions = unknown.to_frame()
-        for name, column in zip(
-            data.label_values, comparison.predict_proba(unknown).T, strict=True
-        ):
-            predictions[free_name(f"P({name})", predictions.columns)] = column
+        chances = [f"P({name})" for name in data.label_values]
+        taken = {*chances, *predictions.columns}
+        predictions = predictions.rename(
+            columns={name: free_name(name, taken) for name in predictions if name in chances}
+        )
+        for name, column in zip(chances, comparison.predict_proba(unknown).T, strict=True):
+            predictions[name] = column
     return TableComparison(comparison, posterior, partition, method, predictions, seed)
 
 
