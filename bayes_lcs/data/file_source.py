@@ -102,6 +102,7 @@ class FileSource(RowSource):
         """Pieces of the files as frames of numbers, in the order in which they lie; read once."""
         import pandas as pd
 
+        before = self.reading.rows
         for source, start, block in self._blocks():
             rows = self._coded(block, source, start)
             self.reading.rows += len(rows)
@@ -114,6 +115,8 @@ class FileSource(RowSource):
                     column=self._columns[column],
                 )
             yield pd.DataFrame(rows, columns=self._columns)
+        if self.reading.rows == before:
+            raise self._tables[0].source.error("there are no rows")
         self.reading.passes += 1
 
     def _read(self, size: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lcs.clustering.mixture import MixtureClusterer
+from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.row_source import RowSource, row_source
 from bayes_lcs.data.storage import write_atomically
@@ -39,6 +40,11 @@ def cluster_file(
     """Learning-curve sampling of a mixture; small files have smaller samples."""
     source = row_source(path, ignore=list(ignore), header=header, seed=seed)
     rows = source.num_rows
+    if rows < 2:
+        raise DataError(
+            "there is one row only; at least one to train on and one to test with are needed",
+            file=Path(path).name,
+        )
     holdout = min(holdout_size, max(rows // 5, 1))
     result = learning_curve_sample(
         MixtureClusterer(num_clusters, random_state=seed),
