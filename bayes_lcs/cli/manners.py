@@ -36,6 +36,7 @@ __all__ = [
 
 BAD_INPUT, INTERRUPTED = 2, 130
 SECONDS_BETWEEN_LINES = 10.0
+LONGEST_MESSAGE = 1000
 LONGEST_NAME = 100
 """Characters that are shown of a name on the terminal; files have all of it."""
 
@@ -65,6 +66,9 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _fail(message: str, code: int) -> None:
+    if len(message) > LONGEST_MESSAGE:  # the place stands at its beginning, the advice at its end
+        half = LONGEST_MESSAGE // 2
+        message = f"{message[:half]} … {message[-half:]}"
     say(f"bayes-lcs: {message}", err=True)
     raise typer.Exit(code)
 
