@@ -49,10 +49,19 @@ def text_encoding(encoding: str) -> str:
 
 
 @contextmanager
+def _unpacking(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"the gzip file is damaged or cut short: {error}", file=path.name) from None
+
+
+@contextmanager
 def _open_text(path: Path, encoding: str, errors: str = "replace") -> Iterator[IO[str]]:
     """Open as text with undecodable bytes replaced, so that lines can be counted regardless."""
     try:
         with (
+            _unpacking(path),
             open_bytes(path) as raw,
             io.TextIOWrapper(
                 raw, encoding=text_encoding(encoding), errors=errors, newline=""
@@ -61,8 +70,6 @@ def _open_text(path: Path, encoding: str, errors: str = "replace") -> Iterator[I
             yield text
     except LookupError:
         raise DataError(f"there is no encoding called {encoding!r}", file=path.name) from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"the gzip file is damaged or cut short: {error}", file=path.name) from None
     except UnicodeError as error:
         raise DataError(f"is not {encoding} text: {error}", file=path.name) from None
     except csv.Error as error:
@@ -165,7 +172,7 @@ def find_bad_bytes(path: Path, encoding: str, delimiter: str, names: Sequence[st
     codec = text_encoding(encoding)
     decoder = codecs.getincrementaldecoder(codec)()
     read, head = 0, b""
-    with open_bytes(path) as stream:
+    with _unpacking(path), open_bytes(path) as stream:
         while True:
             chunk = stream.read(_CHUNK)
             head = head or chunk[:2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bayes_lcs.core.visible import visible
+
 __all__ = ["DataError", "DatasetNotFound", "one_line"]
 
 _LONGEST = 300
@@ -81,4 +83,4 @@ def one_line(error: BaseException) -> str:
     "Couldn't deserialize: Invalid data"
     """
     text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return visible(text, _LONGEST)

@@ -9,7 +9,7 @@ from bayes_lcs.core.visible import visible
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["new_axes", "plain_text"]
+__all__ = ["legend_text", "new_axes", "plain_text"]
 
 
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
@@ -30,3 +30,15 @@ def plain_text(name: str, longest: int = 24) -> str:
     '\\$x\\$'
     """
     return visible(name, longest).replace("$", r"\$")
+
+
+def legend_text(name: str, longest: int = 24) -> str:
+    """The same for a legend, from which matplotlib leaves out what begins with an underscore.
+
+    Examples
+    --------
+    >>> legend_text("_model")
+    ' _model'
+    """
+    text = plain_text(name, longest)
+    return f" {text}" if text.startswith("_") else text
