@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bayes_lcs.cli.manners import announce_files, print_json, say, writable_folder
+from bayes_lcs.cli.manners import LARGEST_SEED, announce_files, print_json, say, writable_folder
 
 __all__ = ["coreset"]
 
@@ -26,7 +26,7 @@ def coreset(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the draws.")] = 0,
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")] = Path("coreset.csv"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:

@@ -11,12 +11,13 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bayes_lcs.cli.wording import for_the_command
 from bayes_lcs.core.progress import plain_lines
 from bayes_lcs.core.visible import visible, visible_json
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [
+    "LARGEST_SEED",
     "announce_files",
     "plain_table",
     "polite",
@@ -36,9 +38,12 @@ __all__ = [
 
 BAD_INPUT, INTERRUPTED = 2, 130
 SECONDS_BETWEEN_LINES = 10.0
+LARGEST_SEED = 2**32 - 1
 LONGEST_MESSAGE = 1000
 LONGEST_NAME = 100
 """Characters that are shown of a name on the terminal; files have all of it."""
+
+_made: list[Path] = []
 
 
 def polite(command: Callable[..., None]) -> Callable[..., None]:
@@ -66,6 +71,8 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _fail(message: str, code: int) -> None:
+    _remove_empty_folders()
+    message = for_the_command(message)
     if len(message) > LONGEST_MESSAGE:  # the place stands at its beginning, the advice at its end
         half = LONGEST_MESSAGE // 2
         message = f"{message[:half]} … {message[-half:]}"
@@ -98,6 +105,7 @@ def shown_name(name: str) -> str:
 
 def writable_folder(path: Path) -> Path:
     """The folder, made if need be; that it can be written to is found out before long work."""
+    _made[:] = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     probe = path / f".probe-{os.getpid()}"
     try:
@@ -105,6 +113,14 @@ def writable_folder(path: Path) -> Path:
     finally:
         probe.unlink(missing_ok=True)
     return path
+
+
+def _remove_empty_folders() -> None:
+    """After a failure: folders that `writable_folder` made and nothing was written into."""
+    with suppress(OSError):
+        for folder in _made:
+            folder.rmdir()
+    _made.clear()
 
 
 def print_json(found: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bayes_lcs.cli.manners import announce_files, print_json, say, writable_folder
+from bayes_lcs.cli.manners import LARGEST_SEED, announce_files, print_json, say, writable_folder
 
 __all__ = ["scan"]
 
@@ -26,7 +26,7 @@ def scan(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all that is random.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("scan-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:
@@ -35,9 +35,11 @@ def scan(
     Example: bayes-lcs scan transactions.csv --label kind --learner tree --out results
     """
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
-    from bayes_lcs.report.scan_files import save_scan
+    from bayes_lcs.report.scan_files import check_rows_to_predict, save_scan
 
     folder = writable_folder(out)
+    if predict is not None:
+        check_rows_to_predict(predict, file, (label, *(ignore or ())), header=not no_header)
     classifier = PartialScanClassifier(
         learner,
         parts,

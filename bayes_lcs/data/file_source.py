@@ -106,11 +106,13 @@ class FileSource(RowSource):
         for source, start, block in self._blocks():
             rows = self._coded(block, source, start)
             self.reading.rows += len(rows)
-            empty = np.argwhere(np.isnan(rows))
-            if len(empty):
-                row, column = (int(place) for place in empty[0])
+            unusable = np.argwhere(~np.isfinite(rows))
+            if len(unusable):
+                row, column = (int(place) for place in unusable[0])
+                is_empty = bool(np.isnan(rows[row, column]))
+                what = "there is no number; fill" if is_empty else "the number is infinite; correct"
                 raise source.error(
-                    "there is no number; fill it in, or leave the row or the column out",
+                    f"{what} it, or leave the row or the column out",
                     row=start + row,
                     column=self._columns[column],
                 )
@@ -212,5 +214,5 @@ def _choose(
     wanted = as_list(features) if features is not None else list(table.names)
     chosen = [name for name in wanted if name != target and name not in ignored]
     if not chosen:
-        raise table.source.error("no column is left to be a feature")
+        raise table.source.error("no column is left to be a feature; ignore fewer columns")
     return chosen

@@ -12,6 +12,7 @@ import pandas as pd
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.number_blocks import number_blocks
 from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.report.mixture_files import check_enough_rows
 from bayes_lcs.report.spreadsheet import write_csv
 from bayes_lcs.scaling.coreset_stream import CoresetStream
 from bayes_lcs.scaling.coresets import Coreset, coreset
@@ -44,6 +45,7 @@ def coreset_of_file(
     if not stream:
         frame = pd.concat(blocks, ignore_index=True)
         _check(frame.columns, path)
+        check_enough_rows(len(frame), k, path)
         small = coreset(frame.to_numpy(), k, size, method=method, random_state=seed)
         return small, list(map(str, frame.columns))
     tree = CoresetStream(k, size, method=method, random_state=seed)
@@ -52,6 +54,7 @@ def coreset_of_file(
         names = names or list(map(str, block.columns))
         _check(names, path)
         tree.push(block.to_numpy())
+    check_enough_rows(tree.num_rows, k, path)
     return tree.coreset(reduced=True), names
 
 

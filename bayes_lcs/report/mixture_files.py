@@ -22,7 +22,7 @@ from bayes_lcs.report.spreadsheet import free_name, safe_cells, safe_text, write
 from bayes_lcs.scaling.learning_curve import learning_curve_sample
 from bayes_lcs.scaling.result import LearningCurveResult
 
-__all__ = ["cluster_file", "save_clusters"]
+__all__ = ["check_enough_rows", "cluster_file", "save_clusters"]
 
 
 def cluster_file(
@@ -45,6 +45,7 @@ def cluster_file(
             "there is one row only; at least one to train on and one to test with are needed",
             file=Path(path).name,
         )
+    check_enough_rows(rows, num_clusters, path)
     holdout = min(holdout_size, max(rows // 5, 1))
     result = learning_curve_sample(
         MixtureClusterer(num_clusters, random_state=seed),
@@ -55,6 +56,15 @@ def cluster_file(
         holdout_size=holdout,
     )
     return result, source
+
+
+def check_enough_rows(rows: int, num_clusters: int, path: str | PathLike[str]) -> None:
+    """Refuse to look for more clusters than there are rows."""
+    if num_clusters > rows:
+        raise DataError(
+            f"there are only {rows} rows, too few for {num_clusters} clusters; ask for fewer",
+            file=Path(path).name,
+        )
 
 
 def save_clusters(

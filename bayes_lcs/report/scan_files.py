@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
 
-__all__ = ["save_scan"]
+__all__ = ["check_rows_to_predict", "save_scan"]
 
 
 def save_scan(
@@ -50,6 +51,25 @@ def save_scan(
     return written
 
 
+def check_rows_to_predict(
+    path: str | PathLike[str],
+    trained_on: str | PathLike[str],
+    left_out: Collection[str],
+    *,
+    header: bool = True,
+) -> None:
+    """Look, before any work, for a file to predict for and for the columns that it must have."""
+    expected = raw_from_file(trained_on, header=header, expected=tuple(left_out)).names
+    raw = raw_from_file(path, header=header)
+    _check_columns(raw, [name for name in expected if name not in left_out])
+
+
+def _check_columns(raw: RawTable, names: Iterable[str]) -> None:
+    for name in names:
+        if name not in raw.names:
+            raise raw.source.error("the classifier needs this column; it is not there", column=name)
+
+
 def _write_text(path: Path, text: str) -> None:
     path.write_text(visible(text, keep="\n"), encoding="utf-8")
 
@@ -62,9 +82,7 @@ def _rows(raw: RawTable, classifier: PartialScanClassifier) -> pd.DataFrame:
     from bayes_lcs.data.columns import parse_number
 
     names = [str(name) for name in classifier.feature_names_in_]
-    for name in names:
-        if name not in raw.names:
-            raise raw.source.error("the classifier needs this column; it is not there", column=name)
+    _check_columns(raw, names)
     columns = {}
     for name, column in raw.read(names).items():
         values = np.array([*column.names, None], dtype=object)
