@@ -35,5 +35,5 @@ def for_the_command(message: str) -> str:
         lambda found: f"--bins {shlex.quote(found.group(2) + '=' + found.group(3))}",
         message,
     )
-    message = re.sub(rf"(?<![-\w])({'|'.join(_OPTIONS)})=(?![\w\[{{])", r"--\1", message)
+    message = re.sub(rf"(?<![-\w'\"])({'|'.join(_OPTIONS)})=(?![\w\[{{])", r"--\1", message)
     return f"{message} ({_NOTE})" if _ONLY_IN_PYTHON.search(message) else message

@@ -20,6 +20,10 @@ __all__ = ["ParquetParts", "groups_by_part"]
 _LEAST_BUFFER, _MOST_BUFFER = 1 << 14, 1 << 18
 """Bytes read at a time from one column: pyarrow asks for 16 KiB to look at the head of a page."""
 
+_SMALL = 1 << 16
+"""A file of no more bytes is read column by column: of a page that is damaged so that it seems to
+hold gigabytes, pyarrow would make room for them in its buffer."""
+
 _BATCH = 1 << 16
 
 
@@ -65,6 +69,8 @@ class ParquetParts:
         self._metadata: Any = None
         share = path.stat().st_size // (8 * num_parts * len(self._wanted))
         self._buffer = min(max(share, _LEAST_BUFFER), _MOST_BUFFER)
+        if path.stat().st_size <= _SMALL:
+            self._buffer = 0
         with self._open(count, "is not a whole Parquet file (cut short?)") as file:
             self._metadata = file.metadata
             schema = file.schema_arrow
