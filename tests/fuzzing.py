@@ -11,11 +11,78 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 CELLS = (
-    *("a", "b", "c", "yes", "no", "1", "2", "10", "-3.5", "007", "NA", "nan", "None", "", " ", "x y"),
-    *("1e308", "1e999", "-1e999", "9" * 400, "0x10", "1_000", "+1", "١٢", "1,5", "inf", "-0", "1e-400"),
-    *('""', '"a,b"', '"a;b"', '"a\nb"', '"a\r\nb"', '"a\rb"', '"say ""hi"""', '"\n"', '"  "', '""""'),
-    *('5" pipe', 'a"b', '"', '"open', '"a"b', "'", "\\", '\\"', "é", "日本", "\u202e", "😀", "e\u0301"),
-    *("\ufeff", "\x00", "\x1b[31m", "\x85", "\u2028", "\x0b", "\x0c", "\x1c", "\t", "=1+1", "a" * 70),
+    *(
+        "a",
+        "b",
+        "c",
+        "yes",
+        "no",
+        "1",
+        "2",
+        "10",
+        "-3.5",
+        "007",
+        "NA",
+        "nan",
+        "None",
+        "",
+        " ",
+        "x y",
+    ),
+    *(
+        "1e308",
+        "1e999",
+        "-1e999",
+        "9" * 400,
+        "0x10",
+        "1_000",
+        "+1",
+        "١٢",
+        "1,5",
+        "inf",
+        "-0",
+        "1e-400",
+    ),
+    *(
+        '""',
+        '"a,b"',
+        '"a;b"',
+        '"a\nb"',
+        '"a\r\nb"',
+        '"a\rb"',
+        '"say ""hi"""',
+        '"\n"',
+        '"  "',
+        '""""',
+    ),
+    *(
+        '5" pipe',
+        'a"b',
+        '"',
+        '"open',
+        '"a"b',
+        "'",
+        "\\",
+        '\\"',
+        "é",
+        "日本",
+        "\u202e",
+        "😀",
+        "e\u0301",
+    ),
+    *(
+        "\ufeff",
+        "\x00",
+        "\x1b[31m",
+        "\x85",
+        "\u2028",
+        "\x0b",
+        "\x0c",
+        "\x1c",
+        "\t",
+        "=1+1",
+        "a" * 70,
+    ),
 )
 PLAIN = ("a", "b", "c", "yes", "no", "1", "2", "10", "é")
 NAMES = ("g", "x", "y", "label", "name", "1", '"q"', '"a,b"', "é", "x", "", " ", "NA", '"a\nb"')
@@ -104,7 +171,9 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
         elif kind == 5:
             data[place : place + size] = bytes(len(data[place : place + size]))
         else:
-            data[place:place] = rng.choice((b'"', b",", b"\n", b"\r", b"\x00", b"\xff", b"\xef\xbb\xbf"))
+            data[place:place] = rng.choice(
+                (b'"', b",", b"\n", b"\r", b"\x00", b"\xff", b"\xef\xbb\xbf")
+            )
     return bytes(data)
 
 

@@ -113,7 +113,7 @@ def write_table(path: Path, columns: dict[str, list[str | None]]) -> Path:
 def grouped_table(names: tuple[str, ...], seed: int = 0) -> dict[str, list[str | None]]:
     """Rows in which every name is a column, a group and a value, and some are labels.
 
-    The group column is called by the first name, the label column by the last; one label is missing.
+    The first name calls the group column, the last the label column; one label is missing.
     """
     rng = random.Random(seed)
     rows = 4 * len(names)

@@ -31,7 +31,9 @@ def compare(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all that is drawn.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all that is drawn.")
+    ] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("compare-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:

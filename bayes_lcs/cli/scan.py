@@ -26,7 +26,9 @@ def scan(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all that is random.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all that is random.")
+    ] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("scan-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:

@@ -181,7 +181,9 @@ def find_bad_bytes(path: Path, encoding: str, delimiter: str, names: Sequence[st
                 decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:
                 line, column = _place_of_bad_byte(path, encoding, delimiter, names)
-                other = "utf-16" if head in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"
+                other = (
+                    "utf-16" if head in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"
+                )
                 raise DataError(
                     f"byte 0x{error.object[error.start]:02x} at offset "
                     f"{read - len(error.object) + error.start} is not {encoding} text; pass the "

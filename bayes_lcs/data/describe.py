@@ -65,7 +65,9 @@ def _several(number: int, noun: str) -> str:
 
 def _tally(codes: np.ndarray, names: tuple[str, ...]) -> str:
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
-    shown = [f"{visible(name, _LONGEST)} {count}" for name, count in zip(names, counts, strict=True)][:_SHOWN]
+    shown = [
+        f"{visible(name, _LONGEST)} {count}" for name, count in zip(names, counts, strict=True)
+    ][:_SHOWN]
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f", … {rest} more" if rest else "")
 

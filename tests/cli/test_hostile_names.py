@@ -48,7 +48,10 @@ def read_back(path: Path) -> pd.DataFrame:
     raw = raw_from_file(path, delimiter=",")
     columns = raw.read(raw.names)
     frame = pd.DataFrame(
-        {name: np.array(column.names, dtype=object)[column.codes] for name, column in columns.items()}
+        {
+            name: np.array(column.names, dtype=object)[column.codes]
+            for name, column in columns.items()
+        }
     )
     frame.columns = [plain(name) for name in frame.columns]
     return frame.map(plain)
@@ -210,7 +213,9 @@ def test_errors_name_what_is_wrong_and_do_nothing_else(box: Path, name: str) -> 
     for found in (
         run("coreset", path, "-k", 1, "--ignore", name + "y", "--out", box / "out" / "c.csv"),
         run("scan", path, "--label", name, "--out", box / "out"),
-        run("scan", box / f"{name[:80]}none".replace("/", ""), "--label", "x", "--out", box / "out"),
+        run(
+            "scan", box / f"{name[:80]}none".replace("/", ""), "--label", "x", "--out", box / "out"
+        ),
     ):
         if found.exit_code == 0:  # the name is a number
             assert name in ("007", "1e5", "-0")

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 import bayes_lcs as bl
+from bayes_lcs.data.columns import Source
 from bayes_lcs.data.file_parts import FileParts
 from bayes_lcs.data.parquet_reader import column_from_arrow
-from bayes_lcs.data.columns import Source
 from bayes_lcs.data.reader import raw_from_file
 
 Cells = list[list[str | None]]

@@ -54,14 +54,18 @@ def check_cells(path: Path, content: bytes, delimiter: str = ",") -> None:
     """A text that can be read one way only is read that way."""
     truth = strict_table(content, delimiter)
     for read in EXACT:
+        refused, found = None, None
         try:
             found = read(path, delimiter)
         except bl.DataError as error:
+            refused = error
             check_refusal(error, path)
-            one_column = truth is not None and len(truth[0]) == 1 and "is left" in str(error)
-            assert truth is None or one_column, f"{content!r} was refused: {error}"
-        else:
-            assert truth is None or found == truth, content
+        if truth is None:
+            continue
+        if refused is not None and len(truth[0]) == 1 and "is left" in str(refused):
+            continue  # one column is no table to learn from
+        assert refused is None, f"{content!r} was refused: {refused}"
+        assert found == truth, content
 
 
 @settings(max_examples=150, suppress_health_check=[FIXTURE])
@@ -161,7 +165,9 @@ def test_bytes_that_are_no_text_before_a_carriage_return(tmp_path: Path, content
     path = tmp_path / "mac.csv"
     path.write_bytes(content)
     line = content[: content.index(b"\xe9")].replace(b"\n", b"\r").count(b"\r") + 1
-    with pytest.raises(bl.DataError, match=rf"mac\.csv, line {line}.*byte 0xe9 at offset") as caught:
+    with pytest.raises(
+        bl.DataError, match=rf"mac\.csv, line {line}.*byte 0xe9 at offset"
+    ) as caught:
         bl.read_grouped(path, group="a", label="b")
     assert f"offset {content.index(0xE9)} " in str(caught.value)
 
@@ -191,10 +197,9 @@ def test_parquet_text_that_is_no_text(tmp_path: Path) -> None:
     array = pa.array([b"x", b"\xe5\xff"] * 2).view(pa.string())
     path = tmp_path / "text.parquet"
     pq.write_table(pa.table({"a": array, "b": array, "c": ["y", "n"] * 2}), path)
-    for what, read in readings(path, ("a", "b")):
+    for _, read in readings(path, ("a", "b")):
         with pytest.raises(bl.DataError, match=r"text\.parquet, column '[ab]': "):
             read()
-            pytest.fail(what)
 
 
 def test_what_pyarrow_says_in_two_lines_is_said_in_one(tmp_path: Path) -> None:
@@ -214,7 +219,6 @@ def test_no_rows_is_said_by_every_reader(tmp_path: Path) -> None:
         tmp_path / "none.parquet",
     )
     for path in tmp_path.iterdir():
-        for what, read in readings(path, ("a", "c")):
+        for _, read in readings(path, ("a", "c")):
             with pytest.raises(bl.DataError, match=rf"{path.name}: there are no rows"):
                 read()
-                pytest.fail(what)

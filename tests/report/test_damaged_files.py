@@ -54,6 +54,15 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def refusal(load: Callable[[Path], Any], path: Path) -> str | None:
+    """What is said of a file that is not loaded."""
+    try:
+        load(path)
+    except bl.DataError as error:
+        return str(error)
+    return None
+
+
 def damage(content: bytes, rng: random.Random, number: int) -> tuple[str, bytes]:
     """One of the ways in which a disk, a copy or a download spoils a file."""
     while True:
@@ -90,11 +99,10 @@ def test_every_damaged_file_is_refused(
     damaged += [("empty", b""), ("the first byte", content[1:]), ("the last byte", content[:-1])]
     for what, spoilt in damaged:
         path.write_bytes(spoilt)
-        with pytest.raises(bl.DataError) as caught:
-            LOADERS[name](path)
-            pytest.fail(f"{name} was loaded although damaged: {what}")
-        assert str(caught.value).startswith(f"{path}: "), what
-        assert len(str(caught.value).splitlines()) == 1, what
+        told = refusal(LOADERS[name], path)
+        assert told is not None, f"{name} was loaded although damaged: {what}"
+        assert told.startswith(f"{path}: "), what
+        assert len(told.splitlines()) == 1, what
 
 
 @pytest.mark.parametrize("name", LOADERS)
@@ -177,11 +185,9 @@ def test_forged_contents_are_refused(saved: Path, tmp_path: Path, name: str) -> 
     read = 0
     for number, forged in enumerate(forgeries):
         path = save_datatree(forged, tmp_path / f"{number}.nc")
-        try:
-            LOADERS[name](path)
-            read += 1  # what has a default may be left out
-        except bl.DataError as error:
-            assert str(error).startswith(f"{path}: ")
+        told = refusal(LOADERS[name], path)
+        assert told is None or told.startswith(f"{path}: ")
+        read += told is None  # what has a default may be left out
     assert read < len(forgeries) / 3
 
 
