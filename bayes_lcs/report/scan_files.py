@@ -89,9 +89,11 @@ def _rows(raw: RawTable, classifier: PartialScanClassifier) -> pd.DataFrame:
         if name not in classifier._kinds.names:
             numbers = [np.nan if not text else parse_number(text) for text in column.names]
             for code, number in enumerate(numbers):
-                if number is None:
+                if number is None or np.isinf(number):
+                    what = "not a number" if number is None else "infinite, not a number"
                     raise raw.source.error(
-                        f"{column.names[code]!r} is not a number, as this column was in training",
+                        f"{visible(column.names[code], 60)!r} is {what}, as this column was in "
+                        "training",
                         row=column.first_row(code),
                         column=name,
                     )

@@ -12,6 +12,7 @@ import io
 import random
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +22,7 @@ from hypothesis import strategies as st
 
 import bayes_lcs as bl
 from bayes_lcs.data.reader import raw_from_file
-from tests.data.readings import EXACT, readings
+from tests.data.readings import EXACT, in_blocks, in_parts, readings, whole
 from tests.fuzzing import damaged, good_csv, good_parquet, odd_csv, strict_table
 
 FIXTURE = HealthCheck.function_scoped_fixture
@@ -104,6 +105,31 @@ def test_tables_that_were_written_well(tmp_path: Path, data: st.DataObject) -> N
     path.write_bytes(content)
     for read in EXACT[: 2 if width == 1 else 3]:
         assert read(path, delimiter) == [names, *rows]
+
+
+@pytest.mark.parametrize("size", [1, 5, 17])
+@settings(max_examples=80, suppress_health_check=[FIXTURE])
+@given(seed=SEEDS)
+def test_text_that_is_read_in_small_pieces(tmp_path: Path, size: int, seed: int) -> None:
+    """As files of gigabytes are: a cut within quotes or between two line ends changes nothing."""
+    content = odd_csv(random.Random(seed))
+    truth = strict_table(content, ",")
+    if truth is None or len(truth[0]) == 1:
+        return
+    path = tmp_path / "pieces.csv"
+    path.write_bytes(content)
+    with (
+        patch("bayes_lcs.data.csv_pieces._MOST", size),
+        patch("bayes_lcs.data.csv_pieces._UNPACKED", size),
+        patch("bayes_lcs.data.csv_parts._SMALL", 0),
+        patch("bayes_lcs.data.csv_parts._LEAST_BLOCK", size),
+        patch("bayes_lcs.data.csv_parts._MOST_BLOCK", size),
+    ):
+        assert in_parts(path, ",") == truth
+    longest = max(map(len, content.replace(b"\r", b"\n").split(b"\n")))
+    if b'"' not in content and content[:2] != b"\x1f\x8b":
+        with patch("bayes_lcs.data.csv_reader._CHUNK", 2 * longest + 3):
+            assert in_blocks(path, ",") == whole(path, ",") == truth
 
 
 MAKERS: dict[str, Callable[[random.Random], bytes]] = {
@@ -222,3 +248,15 @@ def test_no_rows_is_said_by_every_reader(tmp_path: Path) -> None:
         for _, read in readings(path, ("a", "c")):
             with pytest.raises(bl.DataError, match=rf"{path.name}: there are no rows"):
                 read()
+
+
+def test_infinite_numbers_are_named_before_a_learner_stumbles(tmp_path: Path) -> None:
+    (tmp_path / "text.csv").write_text("x,y\n1,a\n1e999,b\n")
+    pq.write_table(
+        pa.table({"x": [1.0, float("-inf")], "y": ["a", "b"]}), tmp_path / "typed.parquet"
+    )
+    for path, place in ((tmp_path / "text.csv", "line 3"), (tmp_path / "typed.parquet", "row 1")):
+        with pytest.raises(bl.DataError, match=f"{place}, column 'x': the number is infinite"):
+            bl.PartialScanClassifier("tree", 1).fit_file(path, label="y")
+        with pytest.raises(bl.DataError, match=f"{place}, column 'x': the number is infinite"):
+            list(bl.number_blocks(path, ignore=["y"]))
