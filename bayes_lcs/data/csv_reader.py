@@ -20,7 +20,7 @@ from bayes_lcs.data.csv_scan import (
     text_encoding,
 )
 from bayes_lcs.data.errors import DataError, one_line
-from bayes_lcs.data.parquet_reader import column_from_arrow
+from bayes_lcs.data.parquet_reader import check_nul, column_from_arrow
 
 __all__ = ["raw_from_csv"]
 
@@ -111,18 +111,10 @@ def _read(
             table = csv.read_csv(stream, **options)
     except (pa.ArrowException, UnicodeError, EOFError, OSError, zlib.error) as error:
         _explain(path, encoding, delimiter, names, error)
-    columns = {}
-    for name in wanted:
-        column = column_from_arrow(name, table.column(name), source)
-        for code, value in enumerate(column.names):
-            if "\x00" in value:
-                raise source.error(
-                    "the cell holds a NUL byte; the file is damaged or not a text file",
-                    row=column.first_row(code),
-                    column=name,
-                )
-        columns[name] = column
-    return columns
+    return {
+        name: check_nul(column_from_arrow(name, table.column(name), source), source)
+        for name in wanted
+    }
 
 
 def _options(

@@ -11,7 +11,7 @@ import numpy as np
 from bayes_lcs.data.columns import RawColumn, RawTable, Source, raw_column
 from bayes_lcs.data.errors import one_line
 
-__all__ = ["column_from_arrow", "raw_from_parquet"]
+__all__ = ["check_nul", "column_from_arrow", "raw_from_parquet"]
 
 _BLOCK_ROWS = 1 << 16
 
@@ -38,7 +38,10 @@ def raw_from_parquet(path: Path) -> RawTable:
             table = parquet.read_table(path, columns=list(wanted))
         except (pa.ArrowException, OSError) as error:
             raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
-        return {name: column_from_arrow(name, table.column(name), source) for name in wanted}
+        return {
+            name: check_nul(column_from_arrow(name, table.column(name), source), source)
+            for name in wanted
+        }
 
     def blocks(wanted: Sequence[str]) -> Iterator[Any]:
         for name in wanted:
@@ -105,3 +108,15 @@ def column_from_arrow(name: str, chunks: Any, source: Source) -> RawColumn:
     except UnicodeDecodeError as error:
         raise source.error(f"holds bytes that are no text: {error}", column=name) from None
     return raw_column(name, codes, values, fixed=fixed)
+
+
+def check_nul(column: RawColumn, source: Source) -> RawColumn:
+    """The column, if no cell holds a NUL byte, which no result file could hold."""
+    for code, text in enumerate(column.names):
+        if "\x00" in text:
+            raise source.error(
+                "the cell holds a NUL byte; the file is damaged or not a text file",
+                row=column.first_row(code),
+                column=column.name,
+            )
+    return column

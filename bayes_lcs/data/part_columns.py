@@ -110,7 +110,9 @@ class PartColumns:
         missing = self._missing[name]
         try:
             if _holds_text(cells.type) and not types.is_dictionary(cells.type):
-                return np.asarray(_without(cells, missing).to_numpy(), dtype=object)
+                texts = np.asarray(_without(cells, missing).to_numpy(), dtype=object)
+                self._check_nul(name, cells)
+                return texts
             column = column_from_arrow(name, cells, self._source)
         except (UnicodeDecodeError, pa.ArrowException) as error:
             raise self._source.error(
@@ -118,6 +120,14 @@ class PartColumns:
             ) from None
         names = [None if text in missing else text for text in column.names]
         return np.array([*names, None], dtype=object)[column.codes]  # the last one serves code -1
+
+    def _check_nul(self, name: str, cells: Any) -> None:
+        import pyarrow.compute as pc
+
+        if not self._is_text and pc.any(pc.match_substring(cells, "\x00")).as_py():
+            raise self._source.error(
+                "a cell holds a NUL byte; the file is damaged or not a text file", column=name
+            )
 
     def _not_a_number(self, name: str, cells: Any, start: int) -> DataError:
         row, text = next(

@@ -260,3 +260,23 @@ def test_infinite_numbers_are_named_before_a_learner_stumbles(tmp_path: Path) ->
             bl.PartialScanClassifier("tree", 1).fit_file(path, label="y")
         with pytest.raises(bl.DataError, match=f"{place}, column 'x': the number is infinite"):
             list(bl.number_blocks(path, ignore=["y"]))
+
+
+def test_nul_bytes_are_refused_in_every_kind_of_file(tmp_path: Path) -> None:
+    """A netCDF file cannot hold them, which would come out at the end of long work."""
+    (tmp_path / "nul.csv").write_bytes(b"a,b,c\nx,y\0,z\nx,w,u\nx,w,u\n")
+    cells = {"a": ["x", "x", "x"], "b": ["y\0", "w", "w"], "c": ["z", "u", "u"]}
+    pq.write_table(pa.table(cells), tmp_path / "nul.parquet")
+    for path in tmp_path.iterdir():
+        for what, read in readings(path, ("a", "c")):
+            if what != "number_blocks":
+                with pytest.raises(bl.DataError, match=r"nul\..*column 'b': .* NUL byte"):
+                    read()
+
+
+@pytest.mark.parametrize("name", ["a\x00", "\ud800"])
+def test_names_that_no_file_can_hold_are_refused(name: str) -> None:
+    with pytest.raises(bl.DataError, match="must be text that a file can hold"):
+        bl.GroupedTable.from_arrays([["a"], ["b"]], ["n", "y"], ["u", name])
+    with pytest.raises(bl.DataError, match="must be text that a file can hold"):
+        bl.GroupedTable.from_arrays([["a"], [name]], ["n", "y"], ["u", "v"])
