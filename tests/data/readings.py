@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 import bayes_lcs as bl
-from bayes_lcs.data.columns import Source
 from bayes_lcs.data.file_parts import FileParts
 from bayes_lcs.data.parquet_reader import column_from_arrow
 from bayes_lcs.data.reader import raw_from_file
@@ -30,7 +29,7 @@ def in_blocks(path: Path, delimiter: str | None) -> Cells:
     assert raw.blocks is not None
     rows: Cells = [list(raw.names)]
     for block in raw.blocks(raw.names):
-        columns = [column_from_arrow(name, block.column(name), Source()) for name in raw.names]
+        columns = [column_from_arrow(name, block.column(name), raw.source) for name in raw.names]
         texts = [np.array([*c.names, None], dtype=object)[c.codes].tolist() for c in columns]
         rows += map(list, zip(*texts, strict=True))
     return rows
