@@ -85,6 +85,8 @@ CELLS = (
     ),
 )
 PLAIN = ("a", "b", "c", "yes", "no", "1", "2", "10", "é")
+HUGE = ("1e308", "-1e308", "1e200", "1e-320", "-0", "0", "1")
+NUMBERS = ("1", "2", "10", "-3.5", "0", "1e10", "0.001")
 NAMES = ("g", "x", "y", "label", "name", "1", '"q"', '"a,b"', "é", "x", "", " ", "NA", '"a\nb"')
 ENDS = ("\n", "\r\n", "\r")
 ENCODINGS = ("utf-8", "utf-8", "utf-8", "utf-8-sig", "latin-1", "utf-16", "cp1252")
@@ -100,12 +102,13 @@ def odd_csv(rng: random.Random) -> bytes:
     def chance(scale: float = 1.0) -> bool:
         return rng.random() < oddness * scale
 
+    usual = rng.choice((PLAIN, PLAIN, NUMBERS))
     odd_ends = chance(0.5)
     lines = [[rng.choice(NAMES) if chance() else f"c{i}" for i in range(width)]]
     for _ in range(rng.choice((0, 1, 2, 5, 12, 40))):
-        cells = rng.choice((PLAIN, CELLS))
+        cells = rng.choice((PLAIN, CELLS, HUGE))
         size = width if not chance(0.1) else rng.randint(0, width + 2)
-        lines.append([rng.choice(cells if chance() else PLAIN) for _ in range(size)])
+        lines.append([rng.choice(cells if chance() else usual) for _ in range(size)])
     text = ""
     for line in lines:
         text += delimiter.join(line) + (rng.choice(ENDS) if odd_ends else end)

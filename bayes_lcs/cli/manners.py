@@ -61,11 +61,17 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
                 "interrupted; what was finished before is kept, nothing else was written",
                 INTERRUPTED,
             )
-        except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+        except Exception as error:
             if os.environ.get("BAYES_LCS_TRACEBACK"):
                 raise
             bad = isinstance(error, ValueError | TypeError | FileNotFoundError | IsADirectoryError)
-            _fail(str(error) or type(error).__name__, BAD_INPUT if bad else 1)
+            message = str(error) or type(error).__name__
+            if not isinstance(error, ValueError | TypeError | OSError | ImportError | MemoryError):
+                message = (
+                    f"this should not have happened ({type(error).__name__}: {message}); please "
+                    "report it. BAYES_LCS_TRACEBACK=1 shows where"
+                )
+            _fail(message, BAD_INPUT if bad else 1)
 
     return run
 

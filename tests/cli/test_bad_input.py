@@ -37,6 +37,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "words.csv": "x,y\n1,2\n3,four\n",
         "gap.csv": "x,y\n1,2\n3,\n",
         "infinite.csv": "x,y\n1,2\n3,1e400\n",
+        "huge.csv": "x,y\n1,2\n1e200,3\n",
         "weight.csv": "x,weight\n1,2\n3,4\n",
         "many.csv": HEAD + "".join(f"u{i % 3},{i * 1.5},a,{'yn'[i % 2]}\n" for i in range(100)),
         "page.html": "<!DOCTYPE html>\n<html></html>\n",
@@ -102,6 +103,8 @@ CASES = [
     (("coreset", "words.csv", "-k", "1"), "line 3, column 'y': 'four' is not a number"),
     (("coreset", "gap.csv", "-k", "1"), "line 3, column 'y': there is no number"),
     (("coreset", "infinite.csv", "-k", "1"), "line 3, column 'y': the number is infinite"),
+    (("coreset", "huge.csv", "-k", "1"), "column 'x': holds numbers as large as 1e+200"),
+    (("coreset", "huge.csv", "-k", "1", "--stream"), "column 'x': holds numbers as large as"),
     (("coreset", "weight.csv", "-k", "1"), "column 'weight': the weights of the coreset need"),
     (("coreset", "gap.csv", "-k", "3", "--ignore", "y"), "only 2 rows, too few for 3 clusters"),
     (("coreset", "gap.csv", "-k", "1", "--size", "-3"), "--size"),
@@ -139,6 +142,29 @@ def test_options_that_only_python_has_are_called_so() -> None:
     assert "Python functions" in for_the_command("pass the right encoding=")
     assert for_the_command("p.csv, column 'bins=': bad") == "p.csv, column 'bins=': bad"
     assert for_the_command("log joint=3") == "log joint=3"
+
+
+def test_rows_that_are_all_alike_are_clustered(tmp_path: Path) -> None:
+    """No sample is then better than another, which once was a division by zero."""
+    (tmp_path / "alike.csv").write_text("x\nyes\nyes\n")
+    words = ["cluster", str(tmp_path / "alike.csv"), "-k", "2", "--out", str(tmp_path / "out")]
+    found = CliRunner().invoke(app, words)
+    assert found.exit_code == 0, found.output
+
+
+def test_what_nobody_thought_of_is_a_message_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("float division")
+
+    monkeypatch.setattr("bayes_lcs.report.mixture_files.cluster_file", stumble)
+    words = ["cluster", "x.csv", "-k", "2", "--out", str(tmp_path / "out")]
+    found = CliRunner().invoke(app, words)
+    assert found.exit_code == 1
+    assert "should not have happened (ZeroDivisionError: float division)" in found.stderr
+    monkeypatch.setenv("BAYES_LCS_TRACEBACK", "1")
+    assert isinstance(CliRunner().invoke(app, words).exception, ZeroDivisionError)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names of files are text there")
