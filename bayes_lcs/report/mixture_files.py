@@ -55,6 +55,11 @@ def cluster_file(
         initial_size=min(initial_size, max((rows - holdout) // 2, 1)),
         holdout_size=holdout,
     )
+    if result.full_score[0] == result.baseline_score:
+        raise DataError(
+            "clusters tell nothing about these rows: they are all alike, or too few",
+            file=Path(path).name,
+        )
     return result, source
 
 
