@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from bayes_lcs.core.visible import visible
 
-__all__ = ["DataError", "DatasetNotFound", "one_line"]
+__all__ = ["DataError", "DatasetNotFound", "naming", "one_line"]
 
 _LONGEST = 300
 
@@ -84,3 +87,14 @@ def one_line(error: BaseException) -> str:
     """
     text = " ".join(str(error).split()) or type(error).__name__
     return visible(text, _LONGEST)
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Work on the rows of a file: what a learner says about them gets the file's name."""
+    try:
+        yield
+    except DataError:
+        raise
+    except ValueError as error:
+        raise DataError(str(error), file=file) from error
