@@ -31,7 +31,8 @@ def check_command(words: list[str], path: Path, out: Path) -> None:
     assert error is None or isinstance(error, SystemExit), repr(error)
     assert found.exit_code in (0, 2), found.output
     if found.exit_code:
-        (line,) = found.stderr.splitlines()
+        lines = found.stderr.splitlines()
+        (line,) = (line for line in lines if not line.startswith("warning: "))
         assert line.startswith("bayes-lcs: ")
         assert path.name in line
         assert line.isprintable()
