@@ -30,6 +30,8 @@ def raw_from_parquet(path: Path) -> RawTable:
     for position, name in enumerate(names):
         if name in names[:position]:
             raise source.error("two columns have this name; rename one", column=name)
+        if "\x00" in name:
+            raise source.error("the name holds a NUL byte; the file is damaged", column=name)
 
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
         for name in wanted:

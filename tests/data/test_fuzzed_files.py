@@ -274,6 +274,14 @@ def test_nul_bytes_are_refused_in_every_kind_of_file(tmp_path: Path) -> None:
                     read()
 
 
+def test_a_nul_byte_in_the_name_of_a_column(tmp_path: Path) -> None:
+    path = tmp_path / "name.parquet"
+    pq.write_table(pa.table({"a": ["x"], "\0b": ["y"], "c": ["z"]}), path)
+    for _, read in readings(path, ("a", "c")):
+        with pytest.raises(bl.DataError, match=r"name\.parquet, column '.x00b': the name holds"):
+            read()
+
+
 @pytest.mark.parametrize("name", ["a\x00", "\ud800"])
 def test_names_that_no_file_can_hold_are_refused(name: str) -> None:
     with pytest.raises(bl.DataError, match="must be text that a file can hold"):
