@@ -32,7 +32,7 @@ from bayes_lcs.classification.scan_parts import ArrayParts, FilePartSource
 from bayes_lcs.classification.scan_rows import RowKinds, known_rows, labelled_rows, take_rows
 from bayes_lcs.classification.scan_storage import load_ensemble, save_ensemble
 from bayes_lcs.classification.scanning import Ensemble, ScanPlan, scan
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.errors import DataError, naming
 from bayes_lcs.data.file_parts import FileParts
 
 __all__ = ["PartialScanClassifier"]
@@ -287,7 +287,9 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                     column=name,
                 )
         plan = self._plan(base_learner(self.base, 0), state)
-        found = scan(plan, FilePartSource(parts, Path(path).name, label), classes, None, progress)
+        name = Path(path).name
+        with naming(name):
+            found = scan(plan, FilePartSource(parts, name, label), classes, None, progress)
         self._kinds = RowKinds(True, tuple(parts.name_columns))
         self.feature_names_in_ = np.array(parts.feature_names, dtype=object)
         self.n_features_in_ = len(parts.feature_names)

@@ -125,7 +125,22 @@ class FilePartSource:
 
     def __iter__(self) -> Iterator[RowPart]:
         for part in self._parts:
-            yield RowPart(part.number, part.first_row, part.frame, part.labels)
+            rows = RowPart(part.number, part.first_row, part.frame, part.labels)
+            self._check_finite(rows)
+            yield rows
+
+    def _check_finite(self, part: RowPart) -> None:
+        """Name the cell here: what a learner says of it names neither file nor line."""
+        for name, column in part.X.items():
+            infinite = np.isinf(column.to_numpy()) if column.dtype.kind == "f" else np.zeros(0)
+            if infinite.any():
+                raise self.error(
+                    part,
+                    int(np.argmax(infinite)),
+                    str(name),
+                    "the number is infinite; correct it, list it in missing_values=, or take all "
+                    f"for names with categorical=[{name!r}]",
+                )
 
     def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
         """The error that names the file, the line and the column; that of the labels by default."""

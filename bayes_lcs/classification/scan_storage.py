@@ -1,7 +1,8 @@
 """A fitted ensemble as a file, and back: skops, which knows no pickle.
 
-Types that skops does not know are refused, but for those of this package and the one that trees of
-scikit-learn are made of; what else a base learner needs has to be named when the file is read.
+Types that skops does not know are refused, but for the classes of this package and the one that
+trees of scikit-learn are made of; what else a base learner needs has to be named when the file is
+read.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import pandas as pd
 from bayes_lcs._version import __version__
 from bayes_lcs.classification.scan import Scan
 from bayes_lcs.classification.scan_rows import RowKinds
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.errors import DataError, one_line
+from bayes_lcs.data.kept_models import unknown_types
+from bayes_lcs.data.seals import check_seal, seal, understood
 from bayes_lcs.data.storage import check_whole, write_with_checksum
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["load_ensemble", "save_ensemble"]
 
 KIND = "PartialScanClassifier"
-KNOWN = ("sklearn.tree._tree.Tree",)
+_ZIP = b"PK\x03\x04"
 FITTED = ("classes_", "estimators_", "parts_", "n_features_in_")
 
 
@@ -62,6 +65,7 @@ def save_ensemble(classifier: PartialScanClassifier, path: str | PathLike[str]) 
 
     def write(temporary: Path) -> None:
         io.dump(described, temporary)
+        seal(temporary)
 
     write_with_checksum(path, write)
 
@@ -73,31 +77,39 @@ def load_ensemble(
     from skops import io
 
     source = check_whole(path)
+    with source.open("rb") as stream:
+        is_zip = stream.read(len(_ZIP)) == _ZIP
+    if not is_zip:
+        raise DataError(f"this is no file of a {KIND}: it is no zip file", file=str(source))
+    check_seal(source)
     try:
         unknown = io.get_untrusted_types(file=source)
     except Exception as error:
         raise DataError(
-            f"this is no file of a {KIND}, or not a whole one ({error})", file=str(source)
+            f"this is no file of a {KIND} ({one_line(error)})", file=str(source)
         ) from error
-    accepted = {name for name in unknown if name.startswith("bayes_lcs.") or name in KNOWN}
-    refused = sorted(set(unknown) - accepted - set(trusted))
+    refused = sorted(set(unknown_types(unknown)) - set(trusted))
     if refused:
         raise DataError(
             f"the file holds types that are not known to be harmless: {', '.join(refused)}; if you "
             f"made it yourself, load it with trusted={refused!r}",
             file=str(source),
         )
-    described: Any = io.load(source, trusted=sorted(unknown))
+    with understood(source, KIND):
+        return _restored(kind, io.load(source, trusted=sorted(unknown)))
+
+
+def _restored(kind: type[PartialScanClassifier], described: Any) -> PartialScanClassifier:
     if not isinstance(described, dict) or described.get("kind") != KIND:
-        raise DataError(f"this file holds no {KIND}", file=str(source))
+        raise DataError(f"this file holds no {KIND}")
     settings = described["settings"]
     if described["benefit_pairs"] is not None:
         settings["benefit"] = {
             (true, decided): value for true, decided, value in described["benefit_pairs"]
         }
     classifier = kind(**settings)
-    for name, value in described["fitted"].items():
-        setattr(classifier, name, value)
+    for name in FITTED:
+        setattr(classifier, name, described["fitted"][name])
     if described["feature_names"]:
         classifier.feature_names_in_ = np.array(described["feature_names"], dtype=object)
     kinds = described["kinds"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -49,6 +50,9 @@ for _command in (compare, cluster, scan, coreset, demo):
 
 def main() -> None:
     """Entry point of the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a name is no reason to fail after long work
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except SystemExit as end:

@@ -10,7 +10,14 @@ import typer
 
 from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import Resume, resumable
-from bayes_lcs.cli.manners import announce_files, print_json, readable, writable_folder
+from bayes_lcs.cli.manners import (
+    LARGEST_SEED,
+    announce_files,
+    print_json,
+    readable,
+    say,
+    writable_folder,
+)
 
 if TYPE_CHECKING:
     from bayes_lcs.scaling.result import LearningCurveResult
@@ -33,7 +40,9 @@ def cluster(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of samples and starts.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of samples and starts.")
+    ] = 0,
     resume: Resume = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("cluster-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
@@ -82,5 +91,5 @@ def _show(result: LearningCurveResult, num_rows: int, written: list[Path], as_js
             }
         )
         return
-    typer.echo(result.explain())
+    say(result.explain())
     announce_files(written)

@@ -9,7 +9,15 @@ import typer
 
 from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import Resume, resumable
-from bayes_lcs.cli.manners import announce_files, plain_table, print_json, writable_folder
+from bayes_lcs.cli.manners import (
+    LARGEST_SEED,
+    announce_files,
+    plain_table,
+    print_json,
+    say,
+    shown_name,
+    writable_folder,
+)
 
 if TYPE_CHECKING:
     from bayes_lcs.report.comparison_files import TableComparison
@@ -34,7 +42,9 @@ def compare(
     precision: Annotated[
         float | None, typer.Option(min=0.0, help="Standard error of log evidences to aim at.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all that is drawn.")
+    ] = 0,
     resume: Resume = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("compare-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
@@ -103,10 +113,10 @@ def _show(found: TableComparison, written: list[Path], as_json: bool) -> None:
             "Log evidence", table[["model", "log_evidence", "lower", "upper", "probability"]]
         )
     )
-    typer.echo(found.comparison.verdict())
-    typer.echo(f"Who is alike ({found.method}):")
+    say(found.comparison.verdict())
+    say(f"Who is alike ({found.method}):")
     for members in found.blocks():
-        typer.echo(f"  {', '.join(members)}")
+        say(f"  {', '.join(map(shown_name, members))}")
     announce_files(written)
 
 

@@ -9,7 +9,14 @@ import typer
 
 from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import Resume, resumable
-from bayes_lcs.cli.manners import announce_files, print_json, readable, writable_folder
+from bayes_lcs.cli.manners import (
+    LARGEST_SEED,
+    announce_files,
+    print_json,
+    readable,
+    say,
+    writable_folder,
+)
 
 __all__ = ["coreset"]
 
@@ -28,7 +35,7 @@ def coreset(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the draws.")] = 0,
     resume: Resume = False,
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")] = Path("coreset.csv"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
@@ -70,5 +77,5 @@ def coreset(
             }
         )
         return
-    typer.echo(f"{small}.")
+    say(f"{small}.")
     announce_files(written)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bayes_lcs.cli.manners import LARGEST_SEED
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -19,7 +21,9 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the pictures and the netCDF file.")] = Path(
         "demo-output"
     ),
-    seed: Annotated[int, typer.Option(help="Seed of the simulated data and draws.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the simulated data and draws.")
+    ] = 0,
     rows: Annotated[int, typer.Option(min=1, help="Meeting requests for each person.")] = 180,
 ) -> None:
     """Compare four ways of sharing on 21 simulated people, and find who decides alike.

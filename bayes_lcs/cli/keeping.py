@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from bayes_lcs.cli.manners import say
+
 __all__ = ["Resume", "resumable"]
 
 NOT_DECISIVE = frozenset({"jobs", "predict"})
@@ -45,9 +47,7 @@ def resumable(
     if known and not resume:
         shutil.rmtree(folder)
     if resume and not known:
-        typer.echo(
-            f"note: there is nothing to resume in {folder.parent}; this is the beginning", err=True
-        )
+        say(f"note: there is nothing to resume in {folder.parent}; this is the beginning", err=True)
     described = {name: str(value) for name, value in settings.items() if name not in NOT_DECISIVE}
     state = file.stat()
     described["the input"] = f"{file.name}, {state.st_size} bytes, {state.st_mtime_ns}"

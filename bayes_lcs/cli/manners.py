@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import re
 import signal
 import sys
 import threading
@@ -21,24 +20,32 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bayes_lcs.cli.wording import for_the_command
 from bayes_lcs.core.progress import plain_lines
+from bayes_lcs.core.visible import visible, visible_json
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
 __all__ = [
+    "LARGEST_SEED",
     "announce_files",
-    "in_options",
     "plain_table",
     "polite",
     "print_json",
     "readable",
+    "say",
+    "shown_name",
     "writable_folder",
 ]
 
 BAD_INPUT, INTERRUPTED = 2, 130
 SECONDS_BETWEEN_LINES = 10.0
+LARGEST_SEED = 2**32 - 1
+LONGEST_MESSAGE = 1000
+LONGEST_NAME = 100
+"""Characters that are shown of a name on the terminal; files have all of it."""
 
 _made: list[Path] = []
 """Folders that were made by this run, the innermost first."""
@@ -59,47 +66,21 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
             raise
         except KeyboardInterrupt as interruption:
             _fail(str(interruption) or "interrupted; nothing was written", INTERRUPTED)
-        except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+        except Exception as error:
             if hears.any:  # a library that was being imported made an error of it
                 _fail("interrupted; nothing was written", INTERRUPTED)
             if os.environ.get("BAYES_LCS_TRACEBACK"):
                 raise
-            for folder in _made:
-                with suppress(OSError):  # only where nothing was written into it
-                    folder.rmdir()
             bad = isinstance(error, ValueError | TypeError | FileNotFoundError | IsADirectoryError)
             message = str(error) or type(error).__name__
-            _fail(in_options(message) if bad else message, BAD_INPUT if bad else 1)
-        except Exception as error:
-            if os.environ.get("BAYES_LCS_TRACEBACK"):
-                raise
-            _fail(
-                f"this should not have happened ({type(error).__name__}: {error}). Please report "
-                "it with what BAYES_LCS_TRACEBACK=1 in the environment shows",
-                1,
-            )
+            if not isinstance(error, ValueError | TypeError | OSError | ImportError | MemoryError):
+                message = (
+                    f"this should not have happened ({type(error).__name__}: {message}); please "
+                    "report it. BAYES_LCS_TRACEBACK=1 shows where"
+                )
+            _fail(message, BAD_INPUT if bad else 1)
 
     return run
-
-
-_OPTIONS = (
-    (r"bins=\{'([^']*)': 4\} or edges=\{'[^']*': \[\.\.\.\]\}", r"--bins '\1=4'"),
-    (r"(ignore|categorical)=\[('[^']*')\]", r"--\1 \2"),
-    (r", bin it first, or read numbers with kind='numbers'", ", or bin it first"),
-)
-
-
-def in_options(message: str) -> str:
-    """What a message tells users of Python to write, as options of the command.
-
-    Examples
-    --------
-    >>> in_options("leave it out with ignore=['age'], or keep it with categorical=['age']")
-    "leave it out with --ignore 'age', or keep it with --categorical 'age'"
-    """
-    for pattern, option in _OPTIONS:
-        message = re.sub(pattern, option, message)
-    return message
 
 
 class _Interruptions:
@@ -141,14 +122,19 @@ def _cache_compiled_programs() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    typer.echo(f"bayes-lcs: {message}", err=True)
+    _remove_empty_folders()
+    message = for_the_command(message)
+    if len(message) > LONGEST_MESSAGE:  # the place stands at its beginning, the advice at its end
+        half = LONGEST_MESSAGE // 2
+        message = f"{message[:half]} … {message[-half:]}"
+    say(f"bayes-lcs: {message}", err=True)
     raise typer.Exit(code)
 
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
     def show(message: Any, *_: Any, **__: Any) -> None:
-        typer.echo(f"warning: {message}", err=True)
+        say(f"warning: {message}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
@@ -165,12 +151,19 @@ def readable(file: Path) -> Path:
     return file
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Print lines; what names from a file hold besides text is written out, not carried out."""
+    typer.echo(visible(text, keep="\n"), err=err)
+
+
+def shown_name(name: str) -> str:
+    """A name from a file as part of a line on the terminal."""
+    return visible(name, LONGEST_NAME)
+
+
 def writable_folder(path: Path) -> Path:
     """The folder, made if need be; that it can be written to is found out before long work."""
-    for part in (path, *path.parents):
-        if part.exists():
-            break
-        _made.append(part)
+    _made[:] = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
     probe = path / f".probe-{os.getpid()}"
     try:
@@ -180,9 +173,17 @@ def writable_folder(path: Path) -> Path:
     return path
 
 
+def _remove_empty_folders() -> None:
+    """After a failure: folders that `writable_folder` made and nothing was written into."""
+    with suppress(OSError):
+        for folder in _made:
+            folder.rmdir()
+    _made.clear()
+
+
 def print_json(found: Mapping[str, Any]) -> None:
     """One JSON object on standard output; numbers that JSON cannot hold become null."""
-    typer.echo(json.dumps(_plain(found), indent=2, ensure_ascii=False))
+    typer.echo(visible_json(json.dumps(_plain(found), indent=2, ensure_ascii=False)))
 
 
 def _plain(value: Any) -> Any:
@@ -205,7 +206,7 @@ def plain_table(title: str, frame: pd.DataFrame) -> Table:
     table = Table(title=title, title_justify="left")
     for name in frame.columns:
         numeric = frame[name].dtype.kind in "biuf"
-        table.add_column(str(name), justify="right" if numeric else "left")
+        table.add_column(Text(shown_name(str(name))), justify="right" if numeric else "left")
     for row in frame.itertuples(index=False):
         table.add_row(*(Text(_shown(cell)) for cell in row))
     return table
@@ -214,11 +215,11 @@ def plain_table(title: str, frame: pd.DataFrame) -> Table:
 def _shown(cell: Any) -> str:
     if isinstance(cell, float):
         return f"{cell:,.4g}" if abs(cell) < 1000 else f"{cell:,.2f}"
-    return str(cell)
+    return shown_name(str(cell))
 
 
 def announce_files(paths: list[Path]) -> None:
     """Where everything is, a line each."""
     typer.echo("Written:")
     for path in paths:
-        typer.echo(f"  {path}")
+        say(f"  {visible(str(path))}")

@@ -9,7 +9,14 @@ import typer
 
 from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import Resume, resumable
-from bayes_lcs.cli.manners import announce_files, print_json, readable, writable_folder
+from bayes_lcs.cli.manners import (
+    LARGEST_SEED,
+    announce_files,
+    print_json,
+    readable,
+    say,
+    writable_folder,
+)
 
 if TYPE_CHECKING:
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
@@ -31,7 +38,9 @@ def scan(
     no_header: Annotated[
         bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is random.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all that is random.")
+    ] = 0,
     resume: Resume = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("scan-output"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
@@ -42,10 +51,12 @@ def scan(
     """
     asked = as_asked(locals())
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
-    from bayes_lcs.report.scan_files import save_scan
+    from bayes_lcs.report.scan_files import check_rows_to_predict, save_scan
 
     readable(file)
     folder = writable_folder(out)
+    if predict is not None:
+        check_rows_to_predict(predict, file, (label, *(ignore or ())), header=not no_header)
     classifier = PartialScanClassifier(
         learner,
         parts,
@@ -77,5 +88,5 @@ def _show(classifier: PartialScanClassifier, written: list[Path], as_json: bool)
             }
         )
         return
-    typer.echo(story.explain())
+    say(story.explain())
     announce_files(written)

@@ -14,6 +14,7 @@ from bayes_lcs.clustering.mixture_fit import mixture_of
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.seals import understood
 from bayes_lcs.data.storage import load_datatree, save_datatree
 from bayes_lcs.inference.em_stepwise import StepwiseState
 
@@ -66,7 +67,8 @@ def load_mixture(kind: type[MixtureClusterer], path: str | PathLike[str]) -> Mix
     tree = load_datatree(Path(path))
     if "mixture" not in tree.attrs:
         raise DataError("this file holds no MixtureClusterer", file=str(path))
-    return mixture_from_tree(kind, tree)
+    with understood(path, KIND):
+        return mixture_from_tree(kind, tree)
 
 
 def mixture_from_tree(kind: type[MixtureClusterer], tree: xr.DataTree) -> MixtureClusterer:

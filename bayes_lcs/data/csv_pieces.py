@@ -21,7 +21,7 @@ from bayes_lcs.data.csv_scan import (
     find_ragged_row,
     text_encoding,
 )
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.errors import DataError, one_line
 
 __all__ = ["CsvFormat", "CsvPieces", "Piece"]
 
@@ -227,7 +227,7 @@ class CsvPieces:
             searches.reverse()
         for search in searches:
             search(form.path, form.encoding, form.delimiter, form.names)
-        return form.source.error(f"cannot be read as CSV: {error}")
+        return form.source.error(f"cannot be read as CSV: {one_line(error)}")
 
 
 def _line_breaks(text: bytes) -> int:

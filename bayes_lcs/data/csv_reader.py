@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,8 +19,8 @@ from bayes_lcs.data.csv_scan import (
     read_header,
     text_encoding,
 )
-from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.parquet_reader import column_from_arrow
+from bayes_lcs.data.errors import DataError, one_line
+from bayes_lcs.data.parquet_reader import check_nul, column_from_arrow
 
 __all__ = ["raw_from_csv"]
 
@@ -107,20 +109,12 @@ def _read(
         _check_quotes(path, encoding, delimiter)
         with open_bytes(path) as stream:
             table = csv.read_csv(stream, **options)
-    except (pa.ArrowException, UnicodeError, EOFError, OSError) as error:
+    except (pa.ArrowException, UnicodeError, EOFError, OSError, zlib.error) as error:
         _explain(path, encoding, delimiter, names, error)
-    columns = {}
-    for name in wanted:
-        column = column_from_arrow(name, table.column(name), source)
-        for code, value in enumerate(column.names):
-            if "\x00" in value:
-                raise source.error(
-                    "the cell holds a NUL byte; the file is damaged or not a text file",
-                    row=column.first_row(code),
-                    column=name,
-                )
-        columns[name] = column
-    return columns
+    return {
+        name: check_nul(column_from_arrow(name, table.column(name), source), source)
+        for name in wanted
+    }
 
 
 def _options(
@@ -168,7 +162,7 @@ def _blocks(
         with open_bytes(path) as stream, csv.open_csv(stream, **options) as reader:
             for batch in reader:
                 yield pa.Table.from_batches([batch])
-    except (pa.ArrowException, UnicodeError, EOFError, OSError) as error:
+    except (pa.ArrowException, UnicodeError, EOFError, OSError, zlib.error) as error:
         _explain(path, encoding, delimiter, names, error)
 
 
@@ -190,6 +184,8 @@ def _explain(
         raise DataError("there are no rows, only a header", file=path.name) from None
     if isinstance(error, EOFError):
         raise DataError(f"the gzip file is cut short: {error}", file=path.name) from None
+    if isinstance(error, gzip.BadGzipFile | zlib.error):
+        raise DataError(f"the gzip file is damaged: {error}", file=path.name) from None
     find_ragged_row(path, encoding, delimiter, names)
     find_bad_bytes(path, encoding, delimiter, names)
-    raise DataError(f"cannot be read as CSV: {error}", file=path.name) from error
+    raise DataError(f"cannot be read as CSV: {one_line(error)}", file=path.name) from error

@@ -6,9 +6,12 @@ does, so after an error, and only then, the file is gone through again with it.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
+import re
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,8 +29,11 @@ __all__ = [
     "text_encoding",
 ]
 
+_CHUNK = 1 << 16
 DELIMITERS = (",", ";", "\t", "|")
 _REPLACEMENT = "\ufffd"
+_UNDECODED = re.compile("[\udc80-\udcff]")
+"""What bytes that are no text become under ``surrogateescape``; no text holds these."""
 
 
 def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
@@ -43,20 +49,27 @@ def text_encoding(encoding: str) -> str:
 
 
 @contextmanager
-def _open_text(path: Path, encoding: str) -> Iterator[IO[str]]:
+def _unpacking(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"the gzip file is damaged or cut short: {error}", file=path.name) from None
+
+
+@contextmanager
+def _open_text(path: Path, encoding: str, errors: str = "replace") -> Iterator[IO[str]]:
     """Open as text with undecodable bytes replaced, so that lines can be counted regardless."""
     try:
         with (
+            _unpacking(path),
             open_bytes(path) as raw,
             io.TextIOWrapper(
-                raw, encoding=text_encoding(encoding), errors="replace", newline=""
+                raw, encoding=text_encoding(encoding), errors=errors, newline=""
             ) as text,
         ):
             yield text
     except LookupError:
         raise DataError(f"there is no encoding called {encoding!r}", file=path.name) from None
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise DataError(f"the gzip file is damaged or cut short: {error}", file=path.name) from None
     except UnicodeError as error:
         raise DataError(f"is not {encoding} text: {error}", file=path.name) from None
     except csv.Error as error:
@@ -157,22 +170,43 @@ def find_unclosed_quote(path: Path, encoding: str, delimiter: str) -> None:
 def find_bad_bytes(path: Path, encoding: str, delimiter: str, names: Sequence[str]) -> None:
     """Raise an error naming the first bytes that are not text in the encoding, if there are any."""
     codec = text_encoding(encoding)
-    before = 0
-    with open_bytes(path) as stream:
-        for number, line in enumerate(stream, start=1):
+    decoder = codecs.getincrementaldecoder(codec)()
+    read, head = 0, b""
+    with _unpacking(path), open_bytes(path) as stream:
+        while True:
+            chunk = stream.read(_CHUNK)
+            head = head or chunk[:2]
+            read += len(chunk)
             try:
-                line.decode(codec)
+                decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:
-                cells = next(csv.reader([line.decode(codec, "replace")], delimiter=delimiter), [])
-                spoilt = [i for i, cell in enumerate(cells) if _REPLACEMENT in cell]
-                column = names[spoilt[0]] if spoilt and spoilt[0] < len(names) else None
-                other = "utf-16" if line[:2] in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
+                line, column = _place_of_bad_byte(path, encoding, delimiter, names)
+                other = (
+                    "utf-16" if head in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"
+                )
                 raise DataError(
-                    f"byte 0x{line[error.start]:02x} at offset {before + error.start} is not "
-                    f"{encoding} text; pass the right encoding=, for instance "
-                    f"encoding={other!r}",
+                    f"byte 0x{error.object[error.start]:02x} at offset "
+                    f"{read - len(error.object) + error.start} is not {encoding} text; pass the "
+                    f"right encoding=, for instance encoding={other!r}",
                     file=path.name,
-                    line=number,
+                    line=line,
                     column=column,
                 ) from None
-            before += len(line)
+            if not chunk:
+                return
+
+
+def _place_of_bad_byte(
+    path: Path, encoding: str, delimiter: str, names: Sequence[str]
+) -> tuple[int | None, str | None]:
+    """The line of the record and the column that hold the first byte that is no text."""
+    try:
+        with _open_text(path, encoding, "surrogateescape") as text:
+            for line, cells in _records(text, delimiter):
+                for place, cell in enumerate(cells):
+                    if found := _UNDECODED.search(cell):
+                        line += len(re.findall("\r\n|\r|\n", cell[: found.start()]))
+                        return line, names[place] if place < len(names) else None
+    except DataError:  # an encoding that knows no such escape, or quotes that make no sense
+        return None, None
+    return None, None

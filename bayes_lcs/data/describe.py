@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayes_lcs.core.visible import visible
+
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
 __all__ = ["describe", "sha256"]
 
 _SHOWN = 6
+_LONGEST = 60
 
 
 def describe(table: GroupedTable) -> str:
@@ -45,15 +48,20 @@ def describe(table: GroupedTable) -> str:
         f"{_tally(table.labels, table.label_values)}"
     )
     lines.append(f"{_several(table.num_features, 'feature')}:")
-    width = max((len(repr(name)) for name in table.feature_names), default=0)
-    for feature, (name, values) in enumerate(zip(table.feature_names, table.values, strict=True)):
+    quoted = [repr(_shortened(name)) for name in table.feature_names]
+    width = max(map(len, quoted), default=0)
+    for feature, (name, values) in enumerate(zip(quoted, table.values, strict=True)):
         codes = table.features[:, feature]
         missing = int((codes < 0).sum())
         lines.append(
-            f"  {name!r:<{width}}  {_several(len(values), 'value')}"
+            f"  {name:<{width}}  {_several(len(values), 'value')}"
             f"{f', {missing} missing' if missing else ''}: {_tally(codes, values)}"
         )
     return "\n".join(lines)
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
 
 
 def _several(number: int, noun: str) -> str:
@@ -62,7 +70,9 @@ def _several(number: int, noun: str) -> str:
 
 def _tally(codes: np.ndarray, names: tuple[str, ...]) -> str:
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
-    shown = [f"{name} {count}" for name, count in zip(names, counts, strict=True)][:_SHOWN]
+    shown = [
+        f"{visible(name, _LONGEST)} {count}" for name, count in zip(names, counts, strict=True)
+    ][:_SHOWN]
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f", … {rest} more" if rest else "")
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["DataError", "DatasetNotFound"]
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bayes_lcs.core.visible import visible
+
+__all__ = ["DataError", "DatasetNotFound", "naming", "one_line"]
+
+_LONGEST = 300
 
 
 class DataError(ValueError):
@@ -68,3 +75,26 @@ def _rebuild(
 
 class DatasetNotFound(DataError, FileNotFoundError):
     """A named data set is not on this machine; the message says what to set or fetch."""
+
+
+def one_line(error: BaseException) -> str:
+    r"""What another library's error says, on one line and not without end.
+
+    Examples
+    --------
+    >>> one_line(OSError("Couldn't deserialize:\nInvalid data\n"))
+    "Couldn't deserialize: Invalid data"
+    """
+    text = " ".join(str(error).split()) or type(error).__name__
+    return visible(text, _LONGEST)
+
+
+@contextmanager
+def naming(file: str) -> Iterator[None]:
+    """Work on the rows of a file: what a learner says about them gets the file's name."""
+    try:
+        yield
+    except DataError:
+        raise
+    except ValueError as error:
+        raise DataError(str(error), file=file) from error

@@ -102,18 +102,23 @@ class FileSource(RowSource):
         """Pieces of the files as frames of numbers, in the order in which they lie; read once."""
         import pandas as pd
 
+        before = self.reading.rows
         for source, start, block in self._blocks():
             rows = self._coded(block, source, start)
             self.reading.rows += len(rows)
-            empty = np.argwhere(np.isnan(rows))
-            if len(empty):
-                row, column = (int(place) for place in empty[0])
+            unusable = np.argwhere(~np.isfinite(rows))
+            if len(unusable):
+                row, column = (int(place) for place in unusable[0])
+                is_empty = bool(np.isnan(rows[row, column]))
+                what = "there is no number; fill" if is_empty else "the number is infinite; correct"
                 raise source.error(
-                    "there is no number; fill it in, or leave the row or the column out",
+                    f"{what} it, or leave the row or the column out",
                     row=start + row,
                     column=self._columns[column],
                 )
             yield pd.DataFrame(rows, columns=self._columns)
+        if self.reading.rows == before:
+            raise self._tables[0].source.error("there are no rows")
         self.reading.passes += 1
 
     def _read(self, size: int) -> None:
@@ -209,5 +214,5 @@ def _choose(
     wanted = as_list(features) if features is not None else list(table.names)
     chosen = [name for name in wanted if name != target and name not in ignored]
     if not chosen:
-        raise table.source.error("no column is left to be a feature")
+        raise table.source.error("no column is left to be a feature; ignore fewer columns")
     return chosen

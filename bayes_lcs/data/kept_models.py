@@ -7,6 +7,7 @@ that has something in it that neither knows is not kept, and fitted again.
 from __future__ import annotations
 
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,27 @@ def unknown_types(types: list[str]) -> list[str]:
 
     Examples
     --------
-    >>> unknown_types(["bayes_lcs.rules.Rules", "sklearn.tree._tree.Tree", "os.system"])
+    >>> unknown_types(["bayes_lcs.core.schema.Schema", "sklearn.tree._tree.Tree", "os.system"])
     ['os.system']
     """
-    return [name for name in types if not name.startswith("bayes_lcs.") and name not in KNOWN_TYPES]
+    return [name for name in types if not _is_known(name)]
+
+
+def _is_known(name: str) -> bool:
+    """Whether a type is a class that this package defines, or one known to be harmless.
+
+    What a module of ours merely imports does not count, nor do functions.
+    """
+    if name in KNOWN_TYPES:
+        return True
+    module, _, own = name.rpartition(".")
+    if not module.startswith("bayes_lcs."):
+        return False
+    try:
+        found = getattr(import_module(module), own)
+    except (ImportError, AttributeError):
+        return False
+    return isinstance(found, type) and found.__module__ == module
 
 
 def model_arrays(model: Any) -> Arrays | None:

@@ -12,12 +12,17 @@ import numpy as np
 from bayes_lcs.data.columns import Source
 from bayes_lcs.data.counted_file import CountedFile, ReadCount
 from bayes_lcs.data.csv_parts import even_sizes
+from bayes_lcs.data.errors import one_line
 from bayes_lcs.data.parquet_reader import _check_type
 
 __all__ = ["ParquetParts", "groups_by_part"]
 
 _LEAST_BUFFER, _MOST_BUFFER = 1 << 14, 1 << 18
 """Bytes read at a time from one column: pyarrow asks for 16 KiB to look at the head of a page."""
+
+_SMALL = 1 << 16
+"""A file of no more bytes is read column by column: of a page that is damaged so that it seems to
+hold gigabytes, pyarrow would make room for them in its buffer."""
 
 _BATCH = 1 << 16
 
@@ -64,6 +69,8 @@ class ParquetParts:
         self._metadata: Any = None
         share = path.stat().st_size // (8 * num_parts * len(self._wanted))
         self._buffer = min(max(share, _LEAST_BUFFER), _MOST_BUFFER)
+        if path.stat().st_size <= _SMALL:
+            self._buffer = 0
         with self._open(count, "is not a whole Parquet file (cut short?)") as file:
             self._metadata = file.metadata
             schema = file.schema_arrow
@@ -121,7 +128,7 @@ class ParquetParts:
                     page_checksum_verification=True,
                 )
         except (pa.ArrowException, OSError) as error:
-            raise self._source.error(f"{fault}: {error}") from None
+            raise self._source.error(f"{fault}: {one_line(error)}") from None
 
     def _shuffled(self, file: Any, count: ReadCount) -> Iterator[tuple[int, int, Any]]:
         for number in np.random.default_rng(self._seed).permutation(self.num_parts).tolist():

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from bayes_lcs.data.columns import RawColumn, RawTable, Source, raw_column
+from bayes_lcs.data.errors import one_line
 
-__all__ = ["column_from_arrow", "raw_from_parquet"]
+__all__ = ["check_nul", "column_from_arrow", "raw_from_parquet"]
 
 _BLOCK_ROWS = 1 << 16
 
@@ -23,12 +24,14 @@ def raw_from_parquet(path: Path) -> RawTable:
     source = Source(path.name)
     try:
         schema = parquet.read_schema(path)
-    except (pa.ArrowException, OSError) as error:
-        raise source.error(f"is not a whole Parquet file (cut short?): {error}") from None
-    names = tuple(name for name in schema.names if not name.startswith("__index_level_"))
+        names = tuple(name for name in schema.names if not name.startswith("__index_level_"))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise source.error(f"is not a whole Parquet file (cut short?): {one_line(error)}") from None
     for position, name in enumerate(names):
         if name in names[:position]:
             raise source.error("two columns have this name; rename one", column=name)
+        if "\x00" in name:
+            raise source.error("the name holds a NUL byte; the file is damaged", column=name)
 
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
         for name in wanted:
@@ -36,8 +39,11 @@ def raw_from_parquet(path: Path) -> RawTable:
         try:
             table = parquet.read_table(path, columns=list(wanted))
         except (pa.ArrowException, OSError) as error:
-            raise source.error(f"cannot be read, the file is damaged: {error}") from None
-        return {name: column_from_arrow(name, table.column(name), source) for name in wanted}
+            raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
+        return {
+            name: check_nul(column_from_arrow(name, table.column(name), source), source)
+            for name in wanted
+        }
 
     def blocks(wanted: Sequence[str]) -> Iterator[Any]:
         for name in wanted:
@@ -47,7 +53,7 @@ def raw_from_parquet(path: Path) -> RawTable:
                 for batch in file.iter_batches(_BLOCK_ROWS, columns=list(wanted)):
                     yield pa.Table.from_batches([batch])
         except (pa.ArrowException, OSError) as error:
-            raise source.error(f"cannot be read, the file is damaged: {error}") from None
+            raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
 
     return RawTable(names, source, read, blocks)
 
@@ -99,4 +105,20 @@ def column_from_arrow(name: str, chunks: Any, source: Source) -> RawColumn:
     if types.is_floating(uniques.type):
         # NumPy scalars print 0.1 in single precision as it was meant.
         return raw_column(name, codes, list(uniques.to_numpy(zero_copy_only=False)), fixed=fixed)
-    return raw_column(name, codes, uniques.to_pylist(), fixed=fixed)
+    try:
+        values = uniques.to_pylist()
+    except UnicodeDecodeError as error:
+        raise source.error(f"holds bytes that are no text: {error}", column=name) from None
+    return raw_column(name, codes, values, fixed=fixed)
+
+
+def check_nul(column: RawColumn, source: Source) -> RawColumn:
+    """The column, if no cell holds a NUL byte, which no result file could hold."""
+    for code, text in enumerate(column.names):
+        if "\x00" in text:
+            raise source.error(
+                "the cell holds a NUL byte; the file is damaged or not a text file",
+                row=column.first_row(code),
+                column=column.name,
+            )
+    return column

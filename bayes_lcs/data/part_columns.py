@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.data.columns import Source, parse_number
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.errors import DataError, one_line
 from bayes_lcs.data.parquet_reader import column_from_arrow
 
 if TYPE_CHECKING:
@@ -104,19 +104,30 @@ class PartColumns:
 
     def _names(self, name: str, cells: Any) -> NDArray[Any]:
         """Cells of any kind as text, None where they are missing."""
+        import pyarrow as pa
         import pyarrow.types as types
 
         missing = self._missing[name]
         try:
             if _holds_text(cells.type) and not types.is_dictionary(cells.type):
-                return np.asarray(_without(cells, missing).to_numpy(), dtype=object)
+                texts = np.asarray(_without(cells, missing).to_numpy(), dtype=object)
+                self._check_nul(name, cells)
+                return texts
             column = column_from_arrow(name, cells, self._source)
-        except UnicodeDecodeError as error:
+        except (UnicodeDecodeError, pa.ArrowException) as error:
             raise self._source.error(
-                f"holds bytes that are no text: {error}", column=name
+                f"holds bytes that are no text: {one_line(error)}", column=name
             ) from None
         names = [None if text in missing else text for text in column.names]
         return np.array([*names, None], dtype=object)[column.codes]  # the last one serves code -1
+
+    def _check_nul(self, name: str, cells: Any) -> None:
+        import pyarrow.compute as pc
+
+        if not self._is_text and pc.any(pc.match_substring(cells, "\x00")).as_py():
+            raise self._source.error(
+                "a cell holds a NUL byte; the file is damaged or not a text file", column=name
+            )
 
     def _not_a_number(self, name: str, cells: Any, start: int) -> DataError:
         row, text = next(

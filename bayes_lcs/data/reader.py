@@ -15,6 +15,22 @@ from bayes_lcs.data.table import GroupedTable
 
 __all__ = ["raw_from_file", "read_grouped"]
 
+_NO_TABLES = {
+    b"PK\x03\x04": "is a zip or Excel file; unpack it or save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "is an old Excel file; save the sheet as CSV",
+    b"\x89HDF\r\n\x1a\n": "is a netCDF or HDF5 file; save its table as CSV or Parquet",
+    b"\x89PNG\r\n\x1a\n": "is a picture, not a table",
+    b"%PDF-": "is a PDF file, not a table; save the table as CSV",
+    b"\xfd7zXZ\x00": "is packed with xz; unpack it first (gzip is read as it is)",
+    b"\x28\xb5\x2f\xfd": "is packed with zstd; unpack it first (gzip is read as it is)",
+    b"BZh91AY&SY": "is packed with bzip2; unpack it first (gzip is read as it is)",
+    b"<!doctype": "is a web page, not a table; did a download fail?",
+    b"<html": "is a web page, not a table; did a download fail?",
+}
+"""How files begin that are taken for tables by mistake."""
+
+_MAGIC_LENGTH = 10
+
 
 def read_grouped(
     path: str | PathLike[str],
@@ -125,19 +141,18 @@ def raw_from_file(
         raise DataError("is a directory; give the path of one file", file=str(path))
     try:
         with path.open("rb") as stream:
-            magic = stream.read(4)
+            magic = stream.read(_MAGIC_LENGTH)
     except FileNotFoundError:
         raise DataError("there is no such file", file=str(path)) from None
     except OSError as error:
         raise DataError(f"cannot be opened: {error.strerror}", file=str(path)) from None
     if not magic:
         raise DataError("the file is empty", file=path.name)
-    if magic == b"PAR1" or path.suffix.lower() in (".parquet", ".pq"):
+    if magic.startswith(b"PAR1") or path.suffix.lower() in (".parquet", ".pq"):
         return raw_from_parquet(path)
-    if magic == b"PK\x03\x04":
-        raise DataError(
-            "is a zip or Excel file; unpack it or save the sheet as CSV", file=path.name
-        )
+    for beginning, advice in _NO_TABLES.items():
+        if magic.lower().startswith(beginning.lower()):
+            raise DataError(advice, file=path.name)
     return raw_from_csv(
         path, encoding=encoding, delimiter=delimiter, header=header, expected=expected
     )

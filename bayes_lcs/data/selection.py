@@ -76,7 +76,9 @@ def check_option(
     """Raise an error if an option names a column that is not a feature."""
     for name in named:
         if name not in features:
-            raise source.error(f"{option}= names a column that is not a feature", column=name)
+            close = difflib.get_close_matches(name, features, n=3, cutoff=0.6)
+            hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+            raise source.error(f"{option}= names a column that is not a feature{hint}", column=name)
 
 
 def as_list(given: Iterable[str]) -> list[str]:

@@ -9,7 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.errors import DataError, one_line
+from bayes_lcs.data.seals import check_seal, seal
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,6 +22,8 @@ __all__ = [
     "write_atomically",
     "write_with_checksum",
 ]
+
+_HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
@@ -80,22 +83,24 @@ def check_whole(path: str | PathLike[str]) -> Path:
         raise FileNotFoundError(f"{source}: there is no such file")
     checksum = _checksum_path(source)
     if checksum.is_file():
-        expected = checksum.read_text(encoding="utf-8").split()[:1]
-        if expected != [_sha256(source)]:
-            raise ValueError(
-                f"{source}: the file does not match its checksum in {checksum.name}; it was "
-                "changed or damaged after it was written. Make it again"
+        expected = checksum.read_bytes().split()[:1]
+        if expected != [_sha256(source).encode()]:
+            raise DataError(
+                f"the file does not match its checksum in {checksum.name}; it was changed or "
+                "damaged after it was written. Make it again",
+                file=str(source),
             )
     return source
 
 
 def save_datatree(tree: xr.DataTree, path: str | Path) -> Path:
-    """Write a tree as netCDF, atomically, with its sha256 in a file beside it."""
+    """Write a tree as netCDF, sealed, atomically, with its sha256 in a file beside it."""
     return write_with_checksum(path, lambda temporary: _to_netcdf(tree, temporary))
 
 
 def _to_netcdf(tree: xr.DataTree, path: Path) -> None:
     tree.to_netcdf(path, engine="h5netcdf")
+    seal(path)
 
 
 def load_datatree(path: str | Path) -> xr.DataTree:
@@ -103,12 +108,18 @@ def load_datatree(path: str | Path) -> xr.DataTree:
     import xarray as xr
 
     source = check_whole(path)
-    try:
-        with xr.open_datatree(source, engine="h5netcdf") as tree:
-            return tree.load()
-    except OSError as error:
-        raise DataError(
-            f"this is not a netCDF file, or not a whole one ({error}); load reads what "
-            "Posterior.save wrote",
-            file=str(source),
-        ) from error
+    with source.open("rb") as stream:
+        is_netcdf = stream.read(len(_HDF5)) == _HDF5
+    reason = f"it does not begin with {_HDF5!r}"
+    if is_netcdf:
+        check_seal(source)
+        try:
+            with xr.open_datatree(source, engine="h5netcdf") as tree:
+                return tree.load()
+        except Exception as error:  # sealed, and yet nothing that xarray and HDF5 can read
+            reason = one_line(error)
+    raise DataError(
+        f"this is not a netCDF file, or not a whole one ({reason}); load reads what "
+        "Posterior.save wrote",
+        file=str(source),
+    )

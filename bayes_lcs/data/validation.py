@@ -21,10 +21,22 @@ def check_names(names: Sequence[str], what: str, column: str | None = None) -> t
     for name in names:
         if not isinstance(name, str):
             raise DataError(f"{what} must be strings, got {name!r}", column=column)
+        if "\x00" in name or not _is_text(name):
+            raise DataError(
+                f"{what} must be text that a file can hold, got {name!r:.80}", column=column
+            )
     if len(set(names)) != len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise DataError(f"{what} must be distinct, got {twice!r} twice", column=column)
     return names
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
 
 
 def check_per_feature(

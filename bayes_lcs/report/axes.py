@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bayes_lcs.core.visible import visible
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["new_axes", "plain_text"]
+__all__ = ["legend_text", "new_axes", "plain_text"]
 
 
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
@@ -27,5 +29,16 @@ def plain_text(name: str, longest: int = 24) -> str:
     >>> plain_text("$x$")
     '\\$x\\$'
     """
-    short = name if len(name) <= longest else name[: longest - 1] + "…"
-    return short.replace("$", r"\$")
+    return visible(name, longest).replace("$", r"\$")
+
+
+def legend_text(name: str, longest: int = 24) -> str:
+    """The same for a legend, from which matplotlib leaves out what begins with an underscore.
+
+    Examples
+    --------
+    >>> legend_text("_model")
+    ' _model'
+    """
+    text = plain_text(name, longest)
+    return f" {text}" if text.startswith("_") else text

@@ -29,7 +29,7 @@ from bayes_lcs.report.evidence_plots import plot_evidence
 from bayes_lcs.report.pictures import save_picture
 from bayes_lcs.report.plots import plot_coclustering, plot_num_clusters
 from bayes_lcs.report.posterior import Posterior, sample
-from bayes_lcs.report.spreadsheet import write_csv
+from bayes_lcs.report.spreadsheet import free_name, write_csv
 
 __all__ = [
     "ComparisonInterrupted",
@@ -138,10 +138,13 @@ def compare_table(
     predictions = None
     if unknown.num_rows and not (isinstance(posterior, Posterior) and posterior.interrupted):
         predictions = unknown.to_frame()
-        for name, column in zip(
-            data.label_values, comparison.predict_proba(unknown).T, strict=True
-        ):
-            predictions[f"P({name})"] = column
+        chances = [f"P({name})" for name in data.label_values]
+        taken = {*chances, *predictions.columns}
+        predictions = predictions.rename(
+            columns={name: free_name(name, taken) for name in predictions if name in chances}
+        )
+        for name, column in zip(chances, comparison.predict_proba(unknown).T, strict=True):
+            predictions[name] = column
     return TableComparison(comparison, posterior, partition, method, predictions, seed)
 
 

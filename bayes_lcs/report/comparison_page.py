@@ -234,8 +234,9 @@ def _predictions(found: TableComparison) -> dict[str, Any]:
     frame, data = found.predictions, found.comparison.data
     if frame is None:
         return {"table": None, "short_labels": []}
-    chances = frame[[f"P({name})" for name in data.label_values]].to_numpy()
-    groups = frame[data.group_name].astype(str).tolist()
+    # By place: a column of the file may have the name of another.
+    chances = frame.iloc[:, -data.num_labels :].to_numpy()
+    groups = frame.iloc[:, 0].astype(str).tolist()
     table = prediction_table(chances, data.label_values, groups, data.group_name)
     return {"table": table, "short_labels": [short(name) for name in data.label_values]}
 

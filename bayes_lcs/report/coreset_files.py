@@ -16,6 +16,7 @@ from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
 from bayes_lcs.data.number_blocks import number_blocks
 from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.report.mixture_files import check_enough_rows
 from bayes_lcs.report.spreadsheet import write_csv
 from bayes_lcs.scaling.coreset_stream import CoresetStream
 from bayes_lcs.scaling.coresets import Coreset, coreset
@@ -23,6 +24,7 @@ from bayes_lcs.scaling.coresets import Coreset, coreset
 __all__ = ["coreset_of_file", "save_coreset"]
 
 WEIGHT = "weight"
+LARGEST_NUMBER = 1e140
 
 
 def coreset_of_file(
@@ -48,6 +50,8 @@ def coreset_of_file(
     if not stream:
         frame = pd.concat(blocks, ignore_index=True)
         _check(frame.columns, path)
+        _check_sizes(frame, path)
+        check_enough_rows(len(frame), k, path)
         small = coreset(frame.to_numpy(), k, size, method=method, random_state=seed)
         return small, list(map(str, frame.columns))
     tree = CoresetStream(k, size, method=method, random_state=seed)
@@ -59,10 +63,12 @@ def coreset_of_file(
         for number, block in enumerate(blocks):
             names = names or list(map(str, block.columns))
             _check(names, path)
+            _check_sizes(block, path)
             if number >= done:
                 tree.push(block.to_numpy())
                 if written.is_kept:
                     written.keep(partial(_reached, copy.deepcopy(tree), number + 1))
+    check_enough_rows(tree.num_rows, k, path)
     return tree.coreset(reduced=True), names
 
 
@@ -77,6 +83,18 @@ def save_coreset(small: Coreset, names: list[str], path: Path) -> Path:
     if path.suffix.lower() in (".parquet", ".pq"):
         return write_atomically(path, lambda part: frame.to_parquet(part, index=False))
     return write_csv(frame, path)
+
+
+def _check_sizes(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
+    """Distances are sums of squares, which numbers beyond these would turn into infinity."""
+    largest = frame.abs().max()
+    if len(frame) and largest.max() > LARGEST_NUMBER:
+        raise DataError(
+            f"holds numbers as large as {largest.max():.3g}, whose squares a computer cannot hold; "
+            "divide the column by some number, or leave it out",
+            file=Path(path).name,
+            column=str(largest.idxmax()),
+        )
 
 
 def _check(names: Iterable[object], path: str | PathLike[str]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayes_lcs.report.axes import new_axes, plain_text
+from bayes_lcs.report.axes import legend_text, new_axes, plain_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,14 +71,14 @@ def plot_evidence_curve(
         raise ValueError(f"the frame has no model {base!r}; it has {', '.join(names)}")
     wide = frame.pivot_table(index=["size", "repeat"], columns="model", values="log_evidence")
     axes = new_axes(ax, 6.5, 4.2)
-    axes.axhline(0.0, color="0.4", linewidth=1, linestyle="--", label=plain_text(base))
+    axes.axhline(0.0, color="0.4", linewidth=1, linestyle="--", label=legend_text(base))
     for name in names:
         if name == base:
             continue
         ratio = (wide[name] - wide[base]).groupby("size")
         error = 1.96 * ratio.sem().fillna(0.0)
         axes.errorbar(
-            ratio.mean().index, ratio.mean(), error, marker="o", capsize=2, label=plain_text(name)
+            ratio.mean().index, ratio.mean(), error, marker="o", capsize=2, label=legend_text(name)
         )
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=10)

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lcs.clustering.mixture import MixtureClusterer
+from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.row_source import RowSource, row_source
 from bayes_lcs.data.storage import write_atomically
@@ -20,11 +21,11 @@ from bayes_lcs.report.mixture_plots import plot_mixture_profiles
 from bayes_lcs.report.page import Origin
 from bayes_lcs.report.pictures import save_picture
 from bayes_lcs.report.sampling_plots import plot_sampling_curve
-from bayes_lcs.report.spreadsheet import write_csv
+from bayes_lcs.report.spreadsheet import free_name, safe_cells, safe_text, write_csv
 from bayes_lcs.scaling.learning_curve import learning_curve_sample
 from bayes_lcs.scaling.result import LearningCurveResult
 
-__all__ = ["cluster_file", "save_clusters"]
+__all__ = ["check_enough_rows", "cluster_file", "save_clusters"]
 
 
 def cluster_file(
@@ -42,6 +43,12 @@ def cluster_file(
     """Learning-curve sampling of a mixture; small files have smaller samples."""
     source = row_source(path, ignore=list(ignore), header=header, seed=seed)
     rows = source.num_rows
+    if rows < 2:
+        raise DataError(
+            "there is one row only; at least one to train on and one to test with are needed",
+            file=Path(path).name,
+        )
+    check_enough_rows(rows, num_clusters, path)
     holdout = min(holdout_size, max(rows // 5, 1))
     result = learning_curve_sample(
         MixtureClusterer(num_clusters, random_state=seed),
@@ -51,7 +58,21 @@ def cluster_file(
         initial_size=min(initial_size, max((rows - holdout) // 2, 1)),
         holdout_size=holdout,
     )
+    if result.full_score[0] == result.baseline_score:
+        raise DataError(
+            "clusters tell nothing about these rows: they are all alike, or too few",
+            file=Path(path).name,
+        )
     return result, source
+
+
+def check_enough_rows(rows: int, num_clusters: int, path: str | PathLike[str]) -> None:
+    """Refuse to look for more clusters than there are rows."""
+    if num_clusters > rows:
+        raise DataError(
+            f"there are only {rows} rows, too few for {num_clusters} clusters; ask for fewer",
+            file=Path(path).name,
+        )
 
 
 def save_clusters(
@@ -106,8 +127,14 @@ def _save_assignments(
             shares = model.predict_proba(rows)
             chosen = shares.argmax(axis=1)
             np.add.at(counts, chosen, 1)
-            block = block.append_column("cluster", pa.array(chosen))
-            block = block.append_column("cluster_probability", pa.array(shares.max(axis=1)))
+            if not as_parquet:
+                safe = [safe_cells(column) for column in block.columns]
+                block = pa.table(safe, names=[safe_text(name) for name in block.column_names])
+            for name, values in (
+                ("cluster", chosen),
+                ("cluster_probability", shares.max(axis=1)),
+            ):
+                block = block.append_column(free_name(name, block.column_names), pa.array(values))
             if writer is None:
                 kind = parquet.ParquetWriter if as_parquet else csv.CSVWriter
                 writer = kind(str(part), block.schema)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayes_lcs.evaluation.learning_curves import average_learning_curve
-from bayes_lcs.report.axes import new_axes, plain_text
+from bayes_lcs.report.axes import legend_text, new_axes, plain_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +116,7 @@ def _lines(axes: Axes, frame: pd.DataFrame, x: str, value: str, error: str) -> N
             marker=markers[number % len(markers)],
             markersize=4,
             linewidth=1.5,
-            label=plain_text(name, longest=40),
+            label=legend_text(name, longest=40),
         )
         axes.fill_between(
             at, middle - margin, middle + margin, color=line.get_color(), alpha=0.18, linewidth=0

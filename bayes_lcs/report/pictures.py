@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,5 +20,10 @@ def save_picture(path: Path, size: tuple[float, float], plot: Callable[[Axes], A
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
-    plot(figure.subplots())
-    return write_atomically(path, lambda part: figure.savefig(part, format="png", dpi=150))
+    with warnings.catch_warnings():
+        # A name may hold signs that the font has not: a box is drawn, and that is no news.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
+        plot(figure.subplots())
+        return write_atomically(path, lambda part: figure.savefig(part, format="png", dpi=150))

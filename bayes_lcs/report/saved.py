@@ -6,6 +6,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.seals import understood
 from bayes_lcs.data.storage import load_datatree
 from bayes_lcs.report.posterior import Posterior
 from bayes_lcs.report.serialise import model_from_json, table_from_tree
@@ -49,10 +51,18 @@ def load(path: str | PathLike[str]) -> Posterior | MixtureClusterer | PartialSca
         from bayes_lcs.clustering.mixture import MixtureClusterer
         from bayes_lcs.clustering.mixture_storage import mixture_from_tree
 
-        return mixture_from_tree(MixtureClusterer, tree)
+        with understood(path, "MixtureClusterer"):
+            return mixture_from_tree(MixtureClusterer, tree)
+    if "coreset_stream" in tree.attrs:
+        raise DataError("this file holds a CoresetStream: read it with its load", file=str(path))
     if {"model", "table"} - set(tree.attrs):
-        raise ValueError(f"{path}: this netCDF file holds no posterior or mixture of bayes_lcs")
-    return Posterior(model_from_json(tree.attrs["model"]), table_from_tree(tree), tree)
+        raise DataError(
+            "this netCDF file holds no posterior or mixture of bayes_lcs", file=str(path)
+        )
+    with understood(path, "posterior"):
+        posterior = Posterior(model_from_json(tree.attrs["model"]), table_from_tree(tree), tree)
+        posterior.draws.partitions()
+        return posterior
 
 
 def _is_zip(path: Path) -> bool:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_array
 
 from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.seals import understood
 from bayes_lcs.data.storage import load_datatree, save_datatree
 from bayes_lcs.scaling.coresets import Coreset, coreset
 
@@ -177,22 +178,23 @@ class CoresetStream:
         tree = load_datatree(Path(path))
         if "coreset_stream" not in tree.attrs:
             raise DataError("this file holds no CoresetStream", file=str(path))
-        described = json.loads(tree.attrs["coreset_stream"])
-        stream = cls(
-            described["k"],
-            described["size"],
-            leaf_size=described["leaf_size"],
-            method=described["method"],
-        )
-        stream.num_rows = described["num_rows"]
-        stream._rng.bit_generator.state = described["random"]
-        for name, part in tree.children.items():
-            held = _Weighted(np.array(part["points"]), np.array(part["weights"]))
-            if name == "waiting":
-                stream._waiting = [held]
-            else:
-                stream._levels[int(name.removeprefix("level_"))] = held
-        return stream
+        with understood(path, "CoresetStream"):
+            described = json.loads(tree.attrs["coreset_stream"])
+            stream = cls(
+                described["k"],
+                described["size"],
+                leaf_size=described["leaf_size"],
+                method=described["method"],
+            )
+            stream.num_rows = described["num_rows"]
+            stream._rng.bit_generator.state = described["random"]
+            for name, part in tree.children.items():
+                held = _Weighted(np.array(part["points"]), np.array(part["weights"]))
+                if name == "waiting":
+                    stream._waiting = [held]
+                else:
+                    stream._levels[int(name.removeprefix("level_"))] = held
+            return stream
 
     def _wait(self, part: _Weighted) -> None:
         """Rows wait until there is a whole leaf; leaves are cut by count, not by push."""

@@ -202,8 +202,8 @@ class LearningCurveResult:
         rows = []
         for number, stage in enumerate(self.stages, start=1):
             fit, decision = stage.fit, stage.decision
-            known = full == full and full != self.baseline_score
-            benefit = (stage.score - self.baseline_score) / (full - self.baseline_score)
+            scale = full - self.baseline_score  # zero where all rows are alike, or not known
+            benefit = (stage.score - self.baseline_score) / scale if scale else float("nan")
             row: dict[str, Any] = {
                 "stage": number,
                 "size": fit.size,
@@ -211,7 +211,7 @@ class LearningCurveResult:
                 "mode": fit.mode,
                 "score": stage.score,
                 "measured_score": fit.score,
-                "benefit": benefit if known else float("nan"),
+                "benefit": benefit,
                 "iterations": fit.iterations,
                 "fit_seconds": fit.fit_seconds,
                 "score_seconds": fit.score_seconds,

@@ -124,9 +124,16 @@ def test_coded_round_trip(data: st.DataObject) -> None:
     assert table.num_values == tuple(sizes)
 
 
+NAMES = st.characters(codec="utf-8", exclude_characters="\x00")
+
+
 @given(
     st.lists(
-        st.tuples(st.one_of(st.none(), st.text(max_size=3)), st.sampled_from("ab"), st.text()),
+        st.tuples(
+            st.one_of(st.none(), st.text(NAMES, max_size=3)),
+            st.sampled_from("ab"),
+            st.text(NAMES),
+        ),
         min_size=1,
         max_size=12,
     )

@@ -57,13 +57,18 @@ def test_a_failed_write_leaves_the_old_checksum_too(tmp_path: Path) -> None:
     load_datatree(path)
 
 
-@pytest.mark.parametrize("content", [b"group,label\n1,2\n", b"", b"\x89HDF\r\n\x1a\n and no more"])
-def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"group,label\n1,2\n", r"this is not a netCDF file.*Posterior\.save"),
+        (b"", r"this is not a netCDF file.*Posterior\.save"),
+        (b"\x89HDF\r\n\x1a\n and no more", "the file does not end as files do that save writes"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
     path = tmp_path / "rows.csv"
     path.write_bytes(content)
-    with pytest.raises(
-        bl.DataError, match=r"rows\.csv: this is not a netCDF file.*Posterior\.save"
-    ):
+    with pytest.raises(bl.DataError, match=rf"rows\.csv: {told}"):
         bl.load(path)
 
 
