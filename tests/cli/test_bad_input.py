@@ -154,7 +154,8 @@ def test_what_nobody_thought_of_is_a_message_too(
         raise ZeroDivisionError("float division")
 
     monkeypatch.setattr("bayes_lcs.report.mixture_files.cluster_file", stumble)
-    words = ["cluster", "x.csv", "-k", "2", "--out", str(tmp_path / "out")]
+    (tmp_path / "x.csv").write_text("a\n1\n")
+    words = ["cluster", str(tmp_path / "x.csv"), "-k", "2", "--out", str(tmp_path / "out")]
     found = CliRunner().invoke(app, words)
     assert found.exit_code == 1
     assert "should not have happened (ZeroDivisionError: float division)" in found.stderr
