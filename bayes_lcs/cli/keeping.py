@@ -22,6 +22,10 @@ Resume = Annotated[
 ]
 
 
+def _has_work(folder: Path) -> bool:
+    return any(folder.glob("*.npz"))
+
+
 @contextmanager
 def resumable(
     folder: Path, resume: bool, file: Path, settings: Mapping[str, Any]
@@ -56,12 +60,11 @@ def resumable(
             yield
     except KeyboardInterrupt as interruption:
         said = f"{interruption}; " if str(interruption) else ""
-        raise KeyboardInterrupt(
-            f"interrupted; {said}the work so far is kept in {folder}: the same command with "
-            "--resume goes on from there"
-        ) from None
-    except Exception:
-        if not any(folder.glob("*.npz")):  # bad input, most likely: nothing is left behind
+        kept_in = f"the work so far is kept in {folder}: the same command with --resume goes on"
+        if not _has_work(folder):
+            kept_in = "nothing was done yet that is worth keeping"
+        raise KeyboardInterrupt(f"interrupted; {said}{kept_in}") from None
+    finally:
+        if not _has_work(folder):  # after bad input nothing is left behind
             shutil.rmtree(folder, ignore_errors=True)
-        raise
     kept.remove()
