@@ -307,9 +307,9 @@ def checkpoints(
     --------
     >>> import tempfile
     >>> import bayes_lcs as bl
-    >>> data, _ = bl.meeting_requests(seed=0, rows_per_person=5)
+    >>> X = [["a", "b"], ["b", "a"], ["a", "b"], ["b", "b"]]
     >>> with tempfile.TemporaryDirectory() as folder, bl.checkpoints(folder) as kept:
-    ...     found = bl.evidence(bl.Prototype(), data)
+    ...     fitted = bl.MixtureClusterer(2, random_state=0).fit(X)
     ...     kept.recalled
     0
     """
