@@ -182,7 +182,7 @@ class Work:
         self.pieces: list[dict[str, NDArray[Any]]] = []
         self._files = 0
         # Together, so that Ctrl-C never finds new pieces with an old state.
-        self._unwritten: tuple[list[Arrays], Callable[[], Arrays]] = ([], dict)
+        self._unwritten: tuple[list[Arrays], Callable[[], Arrays] | None] = ([], None)
         self._began = self._last = time.monotonic()
         self._pause = SECONDS
         if kept is not None:
@@ -228,11 +228,11 @@ class Work:
             self.flush()
 
     def flush(self) -> None:
-        """Write state and pieces now."""
-        if self._kept is None:
+        """Write state and pieces now, if there are any."""
+        pieces, snapshot = self._unwritten
+        if self._kept is None or snapshot is None:
             return
         began = time.monotonic()
-        pieces, snapshot = self._unwritten
         if pieces:
             if not self._kept.write(f"{self._name}.{self._files:04d}", _packed(pieces)):
                 return
@@ -250,10 +250,6 @@ class Work:
         if self._files or self._kept.is_worth_keeping(time.monotonic() - self._began):
             self.flush()
 
-    @property
-    def _has_news(self) -> bool:
-        return self._unwritten != ([], dict)
-
     def __enter__(self) -> Work:
         if self._kept is not None:
             self._kept.begin(self._name)
@@ -267,7 +263,7 @@ class Work:
     ) -> None:
         if self._kept is None:
             return
-        if kind is not None and issubclass(kind, KeyboardInterrupt) and self._has_news:
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
             self.flush()
         self._kept.end(self._name)
 

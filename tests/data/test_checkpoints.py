@@ -155,6 +155,17 @@ def test_ctrl_c_writes_what_is_known(tmp_path, monkeypatch):
         assert [int(piece["p"]) for piece in written.pieces] == [1]
 
 
+def test_ctrl_c_before_anything_is_known_writes_nothing(tmp_path):
+    def interrupted():
+        with work("count") as written:
+            written.flush()
+            raise KeyboardInterrupt
+
+    with checkpoints(tmp_path), pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not list(tmp_path.glob("*.npz"))
+
+
 def test_nothing_is_pickle(tmp_path):
     with checkpoints(tmp_path) as kept, pytest.raises(AssertionError):
         kept.write("x", {"a": np.array([{}], dtype=object)})
