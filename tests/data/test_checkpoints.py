@@ -187,6 +187,13 @@ def test_settings_are_readable(tmp_path):
     assert json.loads((tmp_path / "run.json").read_text())["a"] == "1"
 
 
+def test_fingerprints_do_not_depend_on_addresses():
+    class Plain:
+        pass
+
+    assert fingerprint(Plain()) == fingerprint(Plain())
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
