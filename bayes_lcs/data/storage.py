@@ -95,7 +95,8 @@ def save_datatree(tree: xr.DataTree, path: str | Path) -> Path:
 
 
 def _to_netcdf(tree: xr.DataTree, path: Path) -> None:
-    tree.to_netcdf(path, engine="h5netcdf")
+    # By way of memory: on a disk that is full the HDF5 library ends the whole program.
+    path.write_bytes(tree.to_netcdf(engine="h5netcdf"))
 
 
 def load_datatree(path: str | Path) -> xr.DataTree:

@@ -38,7 +38,7 @@ __all__ = ["learning_curve_sample"]
 
 METHODS = ("myopic", "fitted", "full", "oracle")
 
-COLUMNS = ("rows", "score", "benefit, best so far = 1", "after", "decision")
+COLUMNS = ("rows", "score", "benefit (best = 1)", "after", "decision")
 """Of the table of stages that is shown while they are trained."""
 
 
