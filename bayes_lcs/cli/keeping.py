@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from bayes_lcs.data.checkpoints import Checkpoints
 
 __all__ = ["Resume", "resumable"]
 
@@ -40,6 +43,7 @@ def resumable(
     import shutil
 
     from bayes_lcs.data.checkpoints import RUN, checkpoints
+    from bayes_lcs.data.storage import UnwritableError
 
     known = (folder / RUN).exists()
     if known and not resume:
@@ -51,6 +55,7 @@ def resumable(
     described = {name: str(value) for name, value in settings.items() if name not in NOT_DECISIVE}
     state = file.stat()
     described["the input"] = f"{file.name}, {state.st_size} bytes, {state.st_mtime_ns}"
+    kept: Checkpoints | None = None
     try:
         with checkpoints(folder, described) as kept:
             yield
@@ -60,8 +65,28 @@ def resumable(
             f"interrupted; {said}the work so far is kept in {folder}: the same command with "
             "--resume goes on from there"
         ) from None
+    except UnwritableError as error:
+        raise OSError(f"{error}. {_after_failing(folder, kept)}") from error
     except Exception:
         if not any(folder.glob("*.npz")):  # bad input, most likely: nothing is left behind
             shutil.rmtree(folder, ignore_errors=True)
         raise
     kept.remove()
+
+
+def _after_failing(folder: Path, kept: Checkpoints | None) -> str:
+    """What is left of the work where its results could not be written, and what to do."""
+    import shutil
+
+    if not any(folder.glob("*.npz")):
+        shutil.rmtree(folder, ignore_errors=True)
+        return "Make room, or choose another folder with --out, and run the command again"
+    if kept is not None and kept.failed:
+        return (
+            f"What could be kept of the work is in {folder}: make room, and the same command with "
+            "--resume goes on from there"
+        )
+    return (
+        f"The work is kept in {folder}: make room, and the same command with --resume only writes "
+        "the results"
+    )
