@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import Resume, resumable
+from bayes_lcs.cli.keeping import resumable
 from bayes_lcs.cli.manners import announce_files, plain_table, print_json, writable_folder
+from bayes_lcs.cli.options import DATA, METHOD, AsJson, Folder, Ignore, NoHeader, Resume, Seed
 
 if TYPE_CHECKING:
     from bayes_lcs.report.comparison_files import TableComparison
@@ -19,28 +20,44 @@ __all__ = ["compare"]
 
 def compare(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file of grouped rows.")],
-    group: Annotated[str, typer.Option(help="The column that says whose row it is.")],
-    label: Annotated[str, typer.Option(help="The column to be predicted.")],
-    ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
-    bins: Annotated[list[str] | None, typer.Option(help="Bins of numbers: age=4.")] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Draws of a chain, if sampled.")] = 1000,
-    chains: Annotated[int, typer.Option(min=1, help="Chains, if sampled.")] = 4,
-    no_header: Annotated[
-        bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
-    ] = False,
-    precision: Annotated[
-        float | None, typer.Option(min=0.0, help="Standard error of log evidences to aim at.")
+    group: Annotated[
+        str, typer.Option(help="The column that says whose row it is.", rich_help_panel=DATA)
+    ],
+    label: Annotated[str, typer.Option(help="The column to be predicted.", rich_help_panel=DATA)],
+    ignore: Ignore = None,
+    bins: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Bins of a column of numbers: age=4; may be given again.", rich_help_panel=DATA
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")] = 0,
+    draws: Annotated[
+        int, typer.Option(min=1, help="Draws of a chain, if sampled.", rich_help_panel=METHOD)
+    ] = 1000,
+    chains: Annotated[
+        int, typer.Option(min=1, help="Chains, if sampled.", rich_help_panel=METHOD)
+    ] = 4,
+    no_header: NoHeader = False,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0, help="Standard error of log evidences to aim at.", rich_help_panel=METHOD
+        ),
+    ] = None,
+    seed: Seed = 0,
     resume: Resume = False,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("compare-output"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    out: Folder = Path("compare-output"),
+    as_json: AsJson = False,
 ) -> None:
     """Compare no, complete, prototype and clustered sharing, and find groups that are alike.
 
     Rows without a label are left out of the comparison and predicted.
 
-    Example: bayes-lcs compare meetings.csv --group user --label decision --out results
+    For example:
+
+      bayes-lcs compare meetings.csv --group user --label decision --out results
+      bayes-lcs compare people.parquet --group town --label buys --bins age=4 --ignore id
+      bayes-lcs compare meetings.csv --group user --label decision --json --seed 7
     """
     asked = as_asked(locals())
     from bayes_lcs.data.reader import read_grouped

@@ -24,7 +24,11 @@ def demo(
 ) -> None:
     """Compare four ways of sharing on 21 simulated people, and find who decides alike.
 
-    Example: bayes-lcs demo --out demo-output
+    It needs no data and takes about half a minute.
+
+    For example:
+
+      bayes-lcs demo --out demo-output
     """
     from rich.console import Console
 

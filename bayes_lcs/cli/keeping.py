@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
     from bayes_lcs.data.checkpoints import Checkpoints
 
-__all__ = ["Resume", "resumable"]
+__all__ = ["resumable"]
 
 NOT_DECISIVE = frozenset({"jobs", "predict"})
 """Options of commands that do not change what is learned."""
-
-Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Go on with a run that was interrupted, in the same folder."),
-]
 
 
 @contextmanager
