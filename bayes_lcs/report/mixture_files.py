@@ -26,6 +26,9 @@ from bayes_lcs.scaling.result import LearningCurveResult
 
 __all__ = ["cluster_file", "save_clusters"]
 
+ROWS_AT_ONCE = 1 << 14
+"""Rows whose probabilities of all clusters lie in memory together."""
+
 
 def cluster_file(
     path: str | PathLike[str],
@@ -100,12 +103,10 @@ def _save_assignments(
         writer: Any = None
         assert raw.blocks is not None
         for block in raw.blocks(list(raw.names)):
-            rows = pd.DataFrame({name: _text(block.column(name)) for name in names})
-            shares = model.predict_proba(rows)
-            chosen = shares.argmax(axis=1)
+            chosen, probability = _best_clusters(model, block, names)
             np.add.at(counts, chosen, 1)
             block = block.append_column("cluster", pa.array(chosen))
-            block = block.append_column("cluster_probability", pa.array(shares.max(axis=1)))
+            block = block.append_column("cluster_probability", pa.array(probability))
             if writer is None:
                 kind = parquet.ParquetWriter if as_parquet else csv.CSVWriter
                 writer = kind(str(part), block.schema)
@@ -114,6 +115,21 @@ def _save_assignments(
             writer.close()
 
     return write_atomically(target, write), counts
+
+
+def _best_clusters(
+    model: Any, block: Any, names: list[str]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The most probable cluster of each row of a piece, and its probability."""
+    chosen = np.empty(block.num_rows, dtype=np.int64)
+    probability = np.empty(block.num_rows)
+    for start in range(0, block.num_rows, ROWS_AT_ONCE):  # all clusters of all rows may be many
+        some = slice(start, start + ROWS_AT_ONCE)
+        part = block.slice(start, ROWS_AT_ONCE)
+        rows = pd.DataFrame({name: _text(part.column(name)) for name in names})
+        shares = model.predict_proba(rows)
+        chosen[some], probability[some] = shares.argmax(axis=1), shares.max(axis=1)
+    return chosen, probability
 
 
 def _text(cells: Any) -> Any:
