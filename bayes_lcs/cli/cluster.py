@@ -60,13 +60,22 @@ def cluster(
       bayes-lcs cluster visits.csv -k 25 --abbreviated fixed-1 --json
     """
     asked = as_asked(locals())
+    from bayes_lcs.core.memory import require_memory
+    from bayes_lcs.data.extent import table_extent
+    from bayes_lcs.data.needs import cluster_disk, cluster_memory
     from bayes_lcs.report.mixture_files import cluster_file, save_clusters
 
     rate: float | str = alpha
     with suppress(ValueError):  # words, such as 1% per 10 minutes
         rate = float(alpha)
-    readable(file)
-    folder = writable_folder(out)
+    extent = table_extent(readable(file), ignore or ())
+    require_memory(
+        cluster_memory(extent, clusters, initial + holdout),
+        f"clustering {extent.rows:,} rows of {extent.columns:,} columns, even a sample of them,",
+        "Take smaller samples (--initial, --holdout) or fewer clusters, leave columns out with "
+        "--ignore, write a Parquet file with smaller row groups, or use a larger machine",
+    )
+    folder = writable_folder(out, cluster_disk(extent))
     settings = {**asked, "seed": seed}
     with resumable(folder / ".checkpoint", resume, file, settings):
         result, source = cluster_file(

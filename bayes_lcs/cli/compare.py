@@ -9,7 +9,7 @@ import typer
 
 from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import resumable
-from bayes_lcs.cli.manners import announce_files, plain_table, print_json, writable_folder
+from bayes_lcs.cli.manners import announce_files, plain_table, print_json, readable, writable_folder
 from bayes_lcs.cli.options import DATA, METHOD, AsJson, Folder, Ignore, NoHeader, Resume, Seed
 
 if TYPE_CHECKING:
@@ -60,6 +60,9 @@ def compare(
       bayes-lcs compare meetings.csv --group user --label decision --json --seed 7
     """
     asked = as_asked(locals())
+    from bayes_lcs.core.memory import require_memory
+    from bayes_lcs.data.extent import table_extent
+    from bayes_lcs.data.needs import compare_disk, compare_memory, table_memory
     from bayes_lcs.data.reader import read_grouped
     from bayes_lcs.report.comparison_files import (
         ComparisonInterrupted,
@@ -70,6 +73,10 @@ def compare(
     from bayes_lcs.report.comparison_page import save_page
     from bayes_lcs.report.page import Origin
 
+    extent = table_extent(readable(file), ignore or ())
+    size = f"{extent.rows:,} rows of {extent.columns:,} columns"
+    larger = "leave columns out with --ignore, or use a larger machine"
+    require_memory(table_memory(extent), f"reading {size}", f"Take fewer rows, {larger}")
     data = read_grouped(
         file,
         group=group,
@@ -78,7 +85,13 @@ def compare(
         bins=_bins(bins or ()),
         header=not no_header,
     )
-    folder = writable_folder(out)
+    made, cells = draws * chains, data.schema.num_labels * data.schema.num_cells
+    require_memory(
+        compare_memory(extent, data.num_groups, cells, made),
+        f"comparing models on {data.num_groups:,} groups with {made:,} draws",
+        f"Take fewer --draws or --chains, {larger}",
+    )
+    folder = writable_folder(out, compare_disk(extent, data.num_groups, made))
     settings = {**asked, "seed": seed}
     with resumable(folder / ".checkpoint", resume, file, settings):
         try:

@@ -52,12 +52,22 @@ def coreset(
       bayes-lcs coreset folder-of-files -k 10 --stream --ignore id
     """
     asked = as_asked(locals())
+    from bayes_lcs.core.memory import require_memory
+    from bayes_lcs.data.extent import table_extent
+    from bayes_lcs.data.needs import coreset_disk, coreset_memory
     from bayes_lcs.report.coreset_files import coreset_of_file, save_coreset
     from bayes_lcs.report.coreset_page import save_coreset_page
     from bayes_lcs.report.page import Origin
 
-    readable(file)
-    folder = writable_folder(out.absolute().parent)
+    extent = table_extent(readable(file), ignore or ())
+    require_memory(
+        coreset_memory(extent, size, stream),
+        f"a coreset of {extent.rows:,} rows of {extent.columns:,} columns",
+        "Leave columns out with --ignore, "
+        + ("take a smaller --size" if stream else "read them with --stream")
+        + ", or use a larger machine",
+    )
+    folder = writable_folder(out.absolute().parent, coreset_disk(extent, size, stream))
     settings = {**asked, "seed": seed}
     with resumable(folder / f".{out.name}.checkpoint", resume, file, settings):
         small, names = coreset_of_file(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bayes_lcs.core.memory import human_bytes
 from bayes_lcs.core.progress import plain_lines
 
 if TYPE_CHECKING:
@@ -108,18 +110,37 @@ def readable(file: Path) -> Path:
     return file
 
 
-def writable_folder(path: Path) -> Path:
-    """The folder, made if need be; that it can be written to is found out before long work."""
+def writable_folder(path: Path, need: float = 0.0) -> Path:
+    """The folder, made if need be; that it can be written to is found out before long work.
+
+    Parameters
+    ----------
+    need
+        Bytes that will roughly be written into it.
+    """
     for part in (path, *path.parents):
         if part.exists():
             break
         _made.append(part)
-    path.mkdir(parents=True, exist_ok=True)
     probe = path / f".probe-{os.getpid()}"
     try:
-        probe.write_bytes(b"x")
-    finally:
-        probe.unlink(missing_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
+        try:
+            probe.write_bytes(b"x")
+        finally:
+            probe.unlink(missing_ok=True)
+        free = shutil.disk_usage(path).free
+    except OSError as error:
+        raise OSError(
+            f"{path}: this folder cannot be written to ({error.strerror or error}). Choose another "
+            "with --out"
+        ) from error
+    if need > free:
+        raise OSError(
+            f"{path}: the results and what is kept on the way need about {human_bytes(need)} of "
+            f"disk, and only {human_bytes(free)} are free. Make room, or choose another folder "
+            "with --out"
+        )
     return path
 
 

@@ -60,10 +60,20 @@ def scan(
     """
     asked = as_asked(locals())
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
+    from bayes_lcs.core.memory import require_memory
+    from bayes_lcs.data.extent import table_extent
+    from bayes_lcs.data.needs import scan_disk, scan_memory
     from bayes_lcs.report.scan_files import save_scan
 
-    readable(file)
-    folder = writable_folder(out)
+    extent = table_extent(readable(file), ignore or ())
+    require_memory(
+        scan_memory(extent, parts, jobs),
+        f"scanning {extent.rows:,} rows of {extent.columns:,} columns in {parts:,} parts",
+        "Take more --parts or fewer --jobs, leave columns out with --ignore, or use a larger "
+        "machine",
+    )
+    to_predict = None if predict is None else table_extent(readable(predict))
+    folder = writable_folder(out, scan_disk(extent, to_predict))
     classifier = PartialScanClassifier(
         learner,
         parts,

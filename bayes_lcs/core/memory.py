@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["available_memory", "human_bytes", "require_memory"]
+__all__ = ["available_memory", "fits", "human_bytes", "require_memory"]
 
 _CGROUP_LIMITS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
@@ -84,3 +84,9 @@ def require_memory(need: float, what: str, instead: str) -> None:
             f"{what} needs about {human_bytes(need)} of memory, and only {human_bytes(free)} are "
             f"free. {instead}"
         )
+
+
+def fits(need: float) -> bool:
+    """Whether so many bytes are free, as far as the system tells."""
+    free = available_memory()
+    return free is None or need <= free

@@ -30,6 +30,8 @@ class Extent:
         The same for what is decoded at once: all of a text file, or the largest row group.
     is_text
         Whether it is text (CSV), and not Parquet.
+    file_bytes
+        On disk.
     """
 
     rows: int
@@ -37,6 +39,7 @@ class Extent:
     cell_bytes: int
     piece_bytes: int
     is_text: bool
+    file_bytes: int = 0
 
     @property
     def cells(self) -> int:
@@ -73,6 +76,7 @@ def table_extent(path: str | PathLike[str], ignore: Iterable[str] = ()) -> Exten
         sum(one.cell_bytes for one in found),
         max((one.piece_bytes for one in found), default=0),
         any(one.is_text for one in found),
+        sum(file.stat().st_size for file in files),
     )
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import NotExactError
+from bayes_lcs.core.memory import fits
 from bayes_lcs.core.partitions import blocks
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.storage import save_datatree
@@ -38,6 +39,9 @@ __all__ = [
     "save_comparison",
     "save_evidence",
 ]
+
+BYTES_PER_SUBSET = 128
+"""Of groups, for the sums over all partitions and for what is shown of them; measured up to 105."""
 
 MOST_DRAWN = 200
 """Groups of which a heat map is still readable."""
@@ -122,8 +126,9 @@ def compare_table(
     clustered = ClusteredNaiveBayes()
     models = (NoSharing(), CompleteSharing(), Prototype(), clustered)
     summed: ExactPosterior | None = None
-    with suppress(NotExactError):
-        summed = exact(clustered, known)
+    if fits(BYTES_PER_SUBSET * 2**known.num_groups):
+        with suppress(NotExactError):
+            summed = exact(clustered, known)
     evidences = None if summed is None else {clustered: evidence_of(summed)}
     comparison = compare(models, known, seed=seed, precision=precision, known=evidences)
     if comparison.interrupted:

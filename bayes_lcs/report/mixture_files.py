@@ -12,6 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lcs.clustering.mixture import MixtureClusterer
+from bayes_lcs.core.memory import available_memory
+from bayes_lcs.data.extent import table_extent
+from bayes_lcs.data.needs import rows_that_fit
 from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.row_source import RowSource, row_source
 from bayes_lcs.data.storage import write_atomically
@@ -42,7 +45,11 @@ def cluster_file(
     header: bool = True,
     seed: int = 0,
 ) -> tuple[LearningCurveResult, RowSource]:
-    """Learning-curve sampling of a mixture; small files have smaller samples."""
+    """Learning-curve sampling of a mixture; small files have smaller samples.
+
+    No sample is larger than what fits into memory.
+    """
+    extent, free = table_extent(path, ignore), available_memory()
     source = row_source(path, ignore=list(ignore), header=header, seed=seed)
     rows = source.num_rows
     holdout = min(holdout_size, max(rows // 5, 1))
@@ -53,6 +60,7 @@ def cluster_file(
         abbreviated=abbreviated,
         initial_size=min(initial_size, max((rows - holdout) // 2, 1)),
         holdout_size=holdout,
+        most_rows=None if free is None else rows_that_fit(extent, num_clusters, free) - holdout,
     )
     return result, source
 

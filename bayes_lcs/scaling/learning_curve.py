@@ -23,14 +23,14 @@ from bayes_lcs.core.growing_table import AddRow, growing_table
 from bayes_lcs.data.row_source import RowSource, row_source
 from bayes_lcs.scaling.abbreviation import abbreviation
 from bayes_lcs.scaling.baseline import default_baseline
-from bayes_lcs.scaling.controller import Run, Stage, run_stages, stage_sizes
+from bayes_lcs.scaling.controller import Rule, Run, Stage, run_stages, stage_sizes
 from bayes_lcs.scaling.hindsight import hindsight
 from bayes_lcs.scaling.known_values import with_known_values
 from bayes_lcs.scaling.lookahead import fitted
 from bayes_lcs.scaling.num_clusters import ComponentSearch
 from bayes_lcs.scaling.rates import benefit_per_hour, seconds_text
 from bayes_lcs.scaling.result import LearningCurveResult
-from bayes_lcs.scaling.stopping import Decision, myopic
+from bayes_lcs.scaling.stopping import Decision, myopic, within_memory
 from bayes_lcs.scaling.trainer import EstimatorTrainer
 from bayes_lcs.scaling.utility import Preferences
 
@@ -56,6 +56,7 @@ def learning_curve_sample(
     components: Sequence[int] | None = None,
     baseline: Any = None,
     baseline_size: int = 10_000,
+    most_rows: int | None = None,
     benefit: Callable[[float], float] | None = None,
     cost: Callable[[float], float] | None = None,
     scoring: Callable[..., float] | None = None,
@@ -100,6 +101,9 @@ def learning_curve_sample(
         classifier the shares of the labels.
     baseline_size
         Rows on which the baseline is trained.
+    most_rows
+        Rows of the largest sample that fits into memory: no larger one is trained on by
+        ``"myopic"`` and ``"fitted"``.
     benefit, cost
         Functions of relative benefit and of seconds, in place of themselves and of ``alpha``.
     scoring
@@ -175,7 +179,7 @@ def learning_curve_sample(
                 sizes,
                 base,
                 preferences,
-                partial(fitted, seed=random_state) if method == "fitted" else myopic,
+                _rule(method, random_state, most_rows),
                 spent=spent,
                 clock=clock,
                 abbreviated_iterations=None if short is None else short.iterations,
@@ -194,6 +198,11 @@ def learning_curve_sample(
         random_state,
         _reading(rows),
     )
+
+
+def _rule(method: str, seed: int, most_rows: int | None) -> Rule:
+    rule: Rule = partial(fitted, seed=seed) if method == "fitted" else myopic
+    return rule if most_rows is None or method == "full" else within_memory(rule, most_rows)
 
 
 def _reading(rows: RowSource) -> dict[str, int]:

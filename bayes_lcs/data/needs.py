@@ -1,0 +1,121 @@
+"""What commands take: peak memory and disk, estimated from what is known before long work.
+
+Every estimate is in bytes, above what the program takes once its libraries are imported (about 400
+MiB). The constants are fitted to measured peaks, with a margin; ``docs/memory.md`` has both.
+"""
+
+from __future__ import annotations
+
+from bayes_lcs.data.extent import Extent
+
+__all__ = [
+    "cluster_disk",
+    "cluster_memory",
+    "compare_disk",
+    "compare_memory",
+    "coreset_disk",
+    "coreset_memory",
+    "rows_that_fit",
+    "sampling_memory",
+    "scan_disk",
+    "scan_memory",
+    "table_memory",
+]
+
+MIB = 1 << 20
+
+PROGRAMS = 500 * MIB
+"""What XLA takes to compile samplers; less where it finds them compiled."""
+BYTES_PER_NUMBER = 55.0
+"""Of draws while they are made, put together, and made into a partition."""
+EM_PROGRAMS = 250 * MIB
+POOL = 256 * MIB
+"""Rows of a file that are kept between samples; see ``memory=`` of `bayes_lcs.row_source`."""
+PAGES = 8 * MIB
+"""Pages, pictures and small tables on disk."""
+
+
+def _pieces(extent: Extent) -> float:
+    """Reading in pieces: several of text at a time, or a row group of Parquet."""
+    if extent.is_text:
+        return min(10.0 * extent.piece_bytes, 256.0 * MIB)
+    return 3.5 * extent.piece_bytes
+
+
+def table_memory(extent: Extent) -> float:
+    """All of a grouped table, read at once: text, then a code for each cell."""
+    return 60.0 * MIB + 2.0 * extent.cell_bytes + 24.0 * extent.cells
+
+
+def sampling_memory(draws: int, numbers: int) -> float:
+    """Draws of all chains together, each of so many numbers: a place a group, mostly."""
+    return PROGRAMS + BYTES_PER_NUMBER * draws * numbers
+
+
+def compare_memory(extent: Extent, num_groups: int, num_values: int, draws: int) -> float:
+    """The four models on a table whose posterior is sampled.
+
+    Parameters
+    ----------
+    num_values
+        Cells of the counts of a group: labels times values of all features.
+    draws
+        Of all chains together.
+    """
+    tables = 64.0 * num_groups * (num_values + num_groups)
+    return table_memory(extent) + sampling_memory(draws, num_groups) + tables
+
+
+def cluster_memory(extent: Extent, num_clusters: int, rows: int) -> float:
+    """Training on so many rows, the hold-out among them, and writing the cluster of every row."""
+    held = max(min(POOL // 4, extent.cells), min(rows, extent.rows) * extent.columns)
+    own = min(rows, extent.rows) * (4.0 * extent.columns + 1.0 * num_clusters)
+    return EM_PROGRAMS + _pieces(extent) + 12.0 * held + own + MIB * num_clusters
+
+
+def rows_that_fit(extent: Extent, num_clusters: int, free: float) -> int:
+    """The most rows on which a mixture can be trained in so much memory."""
+    low, high = 0, extent.rows
+    while low < high:
+        middle = (low + high + 1) // 2
+        if cluster_memory(extent, num_clusters, middle) <= free:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def scan_memory(extent: Extent, num_parts: int, jobs: int) -> float:
+    """Parts read one after the other, as many of them at once as there are jobs."""
+    part = (extent.cell_bytes + 80.0 * extent.cells) / num_parts
+    return 100.0 * MIB + part * (1 + jobs) + _pieces(extent) + 40.0 * extent.rows
+
+
+def coreset_memory(extent: Extent, size: int, stream: bool) -> float:
+    """All numbers and as much again twice; or, of a stream, some coresets of coresets."""
+    need = 50.0 * MIB + _pieces(extent)
+    if stream:
+        return need + 8.0 * size * (extent.columns + 1) * 16
+    return need + 3.0 * 8.0 * extent.cells
+
+
+def compare_disk(extent: Extent, num_groups: int, draws: int) -> float:
+    """Draws, twice for the checkpoints, and the predictions of at most all rows."""
+    return PAGES + 3.0 * draws * (2 * num_groups + 80) + 2.0 * extent.cell_bytes
+
+
+def cluster_disk(extent: Extent) -> float:
+    """The input once more, with a cluster and its probability in each row."""
+    return PAGES + extent.file_bytes + 30.0 * extent.rows
+
+
+def scan_disk(extent: Extent, predicted: Extent | None) -> float:
+    """The ensemble, in a checkpoint too, and the predicted rows."""
+    rows = 0.0 if predicted is None else predicted.cell_bytes + 60.0 * predicted.rows
+    return PAGES + 20.0 * extent.rows + rows
+
+
+def coreset_disk(extent: Extent, size: int, stream: bool) -> float:
+    """Points as text, and of a stream its checkpoints."""
+    points = 20.0 * min(size, extent.rows) * (extent.columns + 1)
+    return MIB + points * (32 if stream else 2)
