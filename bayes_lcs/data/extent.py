@@ -81,11 +81,14 @@ def table_extent(path: str | PathLike[str], ignore: Iterable[str] = ()) -> Exten
 
 
 def _extent(file: Path, ignored: int) -> Extent:
-    with file.open("rb") as stream:
-        if stream.read(4) == b"PAR1":
-            return _of_parquet(file, ignored)
-        stream.seek(0)
-        return _of_text(stream, file.stat().st_size, ignored)
+    try:
+        with file.open("rb") as stream:
+            if stream.read(4) == b"PAR1":
+                return _of_parquet(file, ignored)
+            stream.seek(0)
+            return _of_text(stream, file.stat().st_size, ignored)
+    except OSError:
+        return Extent(0, 0, 0, 0, False)  # said where the file is read
 
 
 def _of_text(stream: IO[bytes], size: int, ignored: int) -> Extent:
