@@ -64,6 +64,7 @@ def compare(
     from bayes_lcs.data.extent import table_extent
     from bayes_lcs.data.needs import compare_disk, compare_memory, table_memory
     from bayes_lcs.data.reader import read_grouped
+    from bayes_lcs.inference.exact import MAX_GROUPS
     from bayes_lcs.report.comparison_files import (
         ComparisonInterrupted,
         compare_table,
@@ -85,13 +86,15 @@ def compare(
         bins=_bins(bins or ()),
         header=not no_header,
     )
-    made, cells = draws * chains, data.schema.num_labels * data.schema.num_cells
+    made, groups = draws * chains, data.num_groups
+    predicts, cells = bool((data.labels < 0).any()), data.schema.num_labels * data.schema.num_cells
+    ways = [made, None] if groups <= MAX_GROUPS else [made]
     require_memory(
-        compare_memory(extent, data.num_groups, cells, made),
-        f"comparing models on {data.num_groups:,} groups with {made:,} draws",
+        min(compare_memory(extent, groups, cells, way, predicts) for way in ways),
+        f"comparing models on {groups:,} groups with {made:,} draws",
         f"Take fewer --draws or --chains, {larger}",
     )
-    folder = writable_folder(out, compare_disk(extent, data.num_groups, made))
+    folder = writable_folder(out, compare_disk(extent, groups, made))
     settings = {**asked, "seed": seed}
     with resumable(folder / ".checkpoint", resume, file, settings):
         try:

@@ -28,6 +28,8 @@ PROGRAMS = 500 * MIB
 """What XLA takes to compile samplers; less where it finds them compiled."""
 BYTES_PER_NUMBER = 55.0
 """Of draws while they are made, put together, and made into a partition."""
+BYTES_PER_SUBSET = 128
+"""Of groups, for the sums over all partitions and for what is shown of them."""
 EM_PROGRAMS = 250 * MIB
 POOL = 256 * MIB
 """Rows of a file that are kept between samples; see ``memory=`` of `bayes_lcs.row_source`."""
@@ -36,9 +38,10 @@ PAGES = 8 * MIB
 
 
 def _pieces(extent: Extent) -> float:
-    """Reading in pieces: several of text at a time, or a row group of Parquet."""
+    """Reading in pieces: some dozen of text, of 16 MiB, lie ready; or a row group of Parquet."""
     if extent.is_text:
-        return min(10.0 * extent.piece_bytes, 256.0 * MIB)
+        text = extent.piece_bytes
+        return min(10.0 * text, 120.0 * MIB + 2.6 * text, 800.0 * MIB)
     return 3.5 * extent.piece_bytes
 
 
@@ -52,18 +55,24 @@ def sampling_memory(draws: int, numbers: int) -> float:
     return PROGRAMS + BYTES_PER_NUMBER * draws * numbers
 
 
-def compare_memory(extent: Extent, num_groups: int, num_values: int, draws: int) -> float:
-    """The four models on a table whose posterior is sampled.
+def compare_memory(
+    extent: Extent, num_groups: int, num_values: int, draws: int | None, predicts: bool
+) -> float:
+    """The four models on a table.
 
     Parameters
     ----------
     num_values
         Cells of the counts of a group: labels times values of all features.
     draws
-        Of all chains together.
+        Of all chains together; None if the posterior is a sum over all partitions.
+    predicts
+        Whether there are rows to predict, for which prototypes are sampled.
     """
-    tables = 64.0 * num_groups * (num_values + num_groups)
-    return table_memory(extent) + sampling_memory(draws, num_groups) + tables
+    need = table_memory(extent) + 64.0 * num_groups * (num_values + num_groups)
+    if draws is None:
+        return need + 40.0 * MIB + BYTES_PER_SUBSET * 2.0**num_groups + predicts * PROGRAMS
+    return need + sampling_memory(draws, num_groups)
 
 
 def cluster_memory(extent: Extent, num_clusters: int, rows: int) -> float:

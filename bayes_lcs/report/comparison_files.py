@@ -15,6 +15,7 @@ from bayes_lcs.core.errors import NotExactError
 from bayes_lcs.core.memory import fits
 from bayes_lcs.core.partitions import blocks
 from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.needs import BYTES_PER_SUBSET
 from bayes_lcs.data.storage import save_datatree
 from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.evaluation.comparison import Comparison, compare
@@ -39,9 +40,6 @@ __all__ = [
     "save_comparison",
     "save_evidence",
 ]
-
-BYTES_PER_SUBSET = 128
-"""Of groups, for the sums over all partitions and for what is shown of them; measured up to 105."""
 
 MOST_DRAWN = 200
 """Groups of which a heat map is still readable."""
