@@ -15,6 +15,7 @@ __all__ = [
     "compare_memory",
     "coreset_disk",
     "coreset_memory",
+    "partitions_memory",
     "rows_that_fit",
     "sampling_memory",
     "scan_disk",
@@ -24,12 +25,10 @@ __all__ = [
 
 MIB = 1 << 20
 
-PROGRAMS = 500 * MIB
+PROGRAMS = 800 * MIB
 """What XLA takes to compile samplers; less where it finds them compiled."""
 BYTES_PER_NUMBER = 55.0
 """Of draws while they are made, put together, and made into a partition."""
-BYTES_PER_SUBSET = 128
-"""Of groups, for the sums over all partitions and for what is shown of them."""
 EM_PROGRAMS = 250 * MIB
 POOL = 256 * MIB
 """Rows of a file that are kept between samples; see ``memory=`` of `bayes_lcs.row_source`."""
@@ -55,6 +54,11 @@ def sampling_memory(draws: int, numbers: int) -> float:
     return PROGRAMS + BYTES_PER_NUMBER * draws * numbers
 
 
+def partitions_memory(num_groups: int) -> float:
+    """The sums over all partitions, and those for each number of clusters."""
+    return 40.0 * MIB + (80.0 + 8.0 * num_groups) * 2.0**num_groups
+
+
 def compare_memory(
     extent: Extent, num_groups: int, num_values: int, draws: int | None, predicts: bool
 ) -> float:
@@ -71,7 +75,7 @@ def compare_memory(
     """
     need = table_memory(extent) + 64.0 * num_groups * (num_values + num_groups)
     if draws is None:
-        return need + 40.0 * MIB + BYTES_PER_SUBSET * 2.0**num_groups + predicts * PROGRAMS
+        return need + partitions_memory(num_groups) + predicts * PROGRAMS
     return need + sampling_memory(draws, num_groups)
 
 
@@ -96,8 +100,9 @@ def rows_that_fit(extent: Extent, num_clusters: int, free: float) -> int:
 
 def scan_memory(extent: Extent, num_parts: int, jobs: int) -> float:
     """Parts read one after the other, as many of them at once as there are jobs."""
-    part = (extent.cell_bytes + 80.0 * extent.cells) / num_parts
-    return 100.0 * MIB + part * (1 + jobs) + _pieces(extent) + 40.0 * extent.rows
+    pieces = min(extent.cell_bytes / 8, 16.0 * MIB) if extent.is_text else 1.7 * extent.piece_bytes
+    part = (extent.cell_bytes + 40.0 * extent.cells) / num_parts
+    return 64.0 * MIB + pieces + part * (1 + jobs) + 20.0 * extent.rows
 
 
 def coreset_memory(extent: Extent, size: int, stream: bool) -> float:

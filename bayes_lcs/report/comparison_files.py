@@ -15,7 +15,7 @@ from bayes_lcs.core.errors import NotExactError
 from bayes_lcs.core.memory import fits
 from bayes_lcs.core.partitions import blocks
 from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.needs import BYTES_PER_SUBSET
+from bayes_lcs.data.needs import partitions_memory
 from bayes_lcs.data.storage import save_datatree
 from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.evaluation.comparison import Comparison, compare
@@ -124,7 +124,7 @@ def compare_table(
     clustered = ClusteredNaiveBayes()
     models = (NoSharing(), CompleteSharing(), Prototype(), clustered)
     summed: ExactPosterior | None = None
-    if fits(BYTES_PER_SUBSET * 2**known.num_groups):
+    if fits(partitions_memory(known.num_groups)):
         with suppress(NotExactError):
             summed = exact(clustered, known)
     evidences = None if summed is None else {clustered: evidence_of(summed)}
