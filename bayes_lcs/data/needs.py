@@ -6,6 +6,8 @@ MiB). The constants are fitted to measured peaks, with a margin; ``docs/memory.m
 
 from __future__ import annotations
 
+import os
+
 from bayes_lcs.data.extent import Extent
 
 __all__ = [
@@ -29,7 +31,8 @@ PROGRAMS = 800 * MIB
 """What XLA takes to compile samplers; less where it finds them compiled."""
 BYTES_PER_NUMBER = 55.0
 """Of draws while they are made, put together, and made into a partition."""
-EM_PROGRAMS = 250 * MIB
+EM_PROGRAMS = 380 * MIB
+"""The same for EM, with its tables of patterns."""
 POOL = 256 * MIB
 """Rows of a file that are kept between samples; see ``memory=`` of `bayes_lcs.row_source`."""
 PAGES = 8 * MIB
@@ -99,10 +102,12 @@ def rows_that_fit(extent: Extent, num_clusters: int, free: float) -> int:
 
 
 def scan_memory(extent: Extent, num_parts: int, jobs: int) -> float:
-    """Parts read one after the other, as many of them at once as there are jobs."""
+    """Parts read one after the other; each of several jobs is a program of its own."""
+    workers = jobs if jobs > 0 else os.cpu_count() or 1
     pieces = min(extent.cell_bytes / 8, 16.0 * MIB) if extent.is_text else 1.7 * extent.piece_bytes
     part = (extent.cell_bytes + 40.0 * extent.cells) / num_parts
-    return 64.0 * MIB + pieces + part * (1 + jobs) + 20.0 * extent.rows
+    programs = 250.0 * MIB * workers if workers > 1 else 0.0
+    return 64.0 * MIB + pieces + part * (1 + workers) + 20.0 * extent.rows + programs
 
 
 def coreset_memory(extent: Extent, size: int, stream: bool) -> float:
