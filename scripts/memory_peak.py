@@ -2,8 +2,8 @@
 
     python scripts/memory_peak.py cluster visits.parquet -k 10
 
-One line of JSON on standard error: bytes of the peak, of the estimate that the command compares with
-what is free, and of the imports. Linux only.
+One line of JSON on standard error: bytes of the peak, of the estimate that the command compares
+with what is free, and of the imports. Linux only.
 """
 
 from __future__ import annotations
