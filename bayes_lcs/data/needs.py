@@ -19,7 +19,6 @@ __all__ = [
     "coreset_memory",
     "partitions_memory",
     "rows_that_fit",
-    "sampling_memory",
     "scan_disk",
     "scan_memory",
     "table_memory",
@@ -27,8 +26,10 @@ __all__ = [
 
 MIB = 1 << 20
 
-PROGRAMS = 800 * MIB
-"""What XLA takes to compile samplers; less where it finds them compiled."""
+PROGRAMS = 1200 * MIB
+"""What XLA takes to compile annealing and samplers; less where it finds them compiled."""
+SAMPLER = 500 * MIB
+"""The same for one sampler alone."""
 BYTES_PER_NUMBER = 55.0
 """Of draws while they are made, put together, and made into a partition."""
 EM_PROGRAMS = 380 * MIB
@@ -52,11 +53,6 @@ def table_memory(extent: Extent) -> float:
     return 60.0 * MIB + 2.0 * extent.cell_bytes + 24.0 * extent.cells
 
 
-def sampling_memory(draws: int, numbers: int) -> float:
-    """Draws of all chains together, each of so many numbers: a place a group, mostly."""
-    return PROGRAMS + BYTES_PER_NUMBER * draws * numbers
-
-
 def partitions_memory(num_groups: int) -> float:
     """The sums over all partitions, and those for each number of clusters."""
     return 40.0 * MIB + (80.0 + 8.0 * num_groups) * 2.0**num_groups
@@ -78,8 +74,8 @@ def compare_memory(
     """
     need = table_memory(extent) + 64.0 * num_groups * (num_values + num_groups)
     if draws is None:
-        return need + partitions_memory(num_groups) + predicts * PROGRAMS
-    return need + sampling_memory(draws, num_groups)
+        return need + partitions_memory(num_groups) + predicts * SAMPLER
+    return need + PROGRAMS + BYTES_PER_NUMBER * draws * num_groups
 
 
 def cluster_memory(extent: Extent, num_clusters: int, rows: int) -> float:
