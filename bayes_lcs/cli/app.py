@@ -44,7 +44,7 @@ def _root(
 ) -> None:
     """Learning from categorical data that comes in groups or in bulk.
 
-    Every command reads a CSV or Parquet file, and writes a report in HTML and tables into a folder.
+    Every command reads a CSV or Parquet file, and writes tables and a report.
 
     For example:
 
@@ -58,7 +58,7 @@ def _root(
         0  done
         1  it failed: no memory, a full disk
         2  bad input: the message says where, and what to do
-      130  Ctrl-C: the message says what was kept, and --resume goes on from there
+      130  Ctrl-C: the message says what was kept; --resume goes on from there
     """
 
 

@@ -50,8 +50,8 @@ def cluster(
 ) -> None:
     """Cluster rows of categories, training on no more of them than pays.
 
-    Samples of growing size are trained on until more rows are not expected to be worth their time.
-    The cluster of every row is written in the format of the input.
+    Samples of growing size are trained on until more rows are not expected
+    to be worth their time. The cluster of every row is written.
 
     For example:
 

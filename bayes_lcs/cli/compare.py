@@ -56,7 +56,7 @@ def compare(
     For example:
 
       bayes-lcs compare meetings.csv --group user --label decision --out results
-      bayes-lcs compare people.parquet --group town --label buys --bins age=4 --ignore id
+      bayes-lcs compare people.parquet --group town --label buys --bins age=4
       bayes-lcs compare meetings.csv --group user --label decision --json --seed 7
     """
     asked = as_asked(locals())

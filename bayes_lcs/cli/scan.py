@@ -49,13 +49,13 @@ def scan(
 ) -> None:
     """Train on parts of a file until more of it would decide the same.
 
-    Each part trains a learner of its own. Reading ends when the parts to come would not change what
-    all of them together decide, with the confidence that was asked for.
+    Each part trains a learner of its own. Reading ends when the parts to come
+    would not change what all of them together decide.
 
     For example:
 
       bayes-lcs scan transactions.csv --label kind --out results
-      bayes-lcs scan transactions.parquet --label kind --predict new.parquet --jobs 2
+      bayes-lcs scan transactions.csv --label kind --predict new.csv --jobs 2
       bayes-lcs scan transactions.csv --label kind --learner naive_bayes --whole
     """
     asked = as_asked(locals())
