@@ -20,7 +20,6 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="bayes-lcs",
-    help="Learning from categorical data that comes in groups or in bulk.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -38,10 +37,30 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say so.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
-    """Learning from categorical data that comes in groups or in bulk."""
+    """Learning from categorical data that comes in groups or in bulk.
+
+    Every command reads a CSV or Parquet file, and writes tables and a report.
+
+    For example:
+
+      bayes-lcs compare meetings.csv --group user --label decision
+      bayes-lcs cluster visits.parquet -k 25 --alpha "1% per 10 minutes"
+      bayes-lcs scan transactions.csv --label kind
+      bayes-lcs coreset points.parquet -k 10 --size 1000 --out small.parquet
+
+    Exit codes:
+
+        0  done
+        1  it failed: no memory, a full disk
+        2  bad input: the message says where, and what to do
+      130  Ctrl-C: the message says what was kept; --resume goes on from there
+    """
 
 
 for _command in (compare, cluster, scan, coreset, demo):

@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import Resume, resumable
-from bayes_lcs.cli.manners import (
-    LARGEST_SEED,
-    announce_files,
-    print_json,
-    readable,
-    say,
-    writable_folder,
-)
+from bayes_lcs.cli.keeping import resumable
+from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.options import METHOD, AsJson, Folder, Ignore, NoHeader, Resume, Seed
 
 if TYPE_CHECKING:
     from bayes_lcs.scaling.result import LearningCurveResult
@@ -27,38 +21,61 @@ __all__ = ["cluster"]
 
 def cluster(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file of categories.")],
-    clusters: Annotated[int, typer.Option("-k", min=1, help="Number of clusters.")],
+    clusters: Annotated[
+        int, typer.Option("-k", min=1, help="Number of clusters.", rich_help_panel=METHOD)
+    ],
     alpha: Annotated[
-        str, typer.Option(help="What waiting is worth: benefit per hour, or '1% per 10 minutes'.")
+        str,
+        typer.Option(
+            help="What waiting is worth: benefit per hour, or '1% per 10 minutes'.",
+            rich_help_panel=METHOD,
+        ),
     ] = "0.2",
     abbreviated: Annotated[
-        str | None, typer.Option(help="Stages cut short: fixed-1, thresh-0.01.")
+        str | None,
+        typer.Option(help="Stages cut short: fixed-1, thresh-0.01.", rich_help_panel=METHOD),
     ] = None,
-    initial: Annotated[int, typer.Option(min=1, help="Rows of the first sample.")] = 10_000,
-    holdout: Annotated[int, typer.Option(min=1, help="Rows never trained on.")] = 10_000,
-    ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
-    no_header: Annotated[
-        bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
-    ] = False,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of samples and starts.")
-    ] = 0,
+    initial: Annotated[
+        int, typer.Option(min=1, help="Rows of the first sample.", rich_help_panel=METHOD)
+    ] = 10_000,
+    holdout: Annotated[
+        int, typer.Option(min=1, help="Rows never trained on.", rich_help_panel=METHOD)
+    ] = 10_000,
+    ignore: Ignore = None,
+    no_header: NoHeader = False,
+    seed: Seed = 0,
     resume: Resume = False,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("cluster-output"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    out: Folder = Path("cluster-output"),
+    as_json: AsJson = False,
 ) -> None:
     """Cluster rows of categories, training on no more of them than pays.
 
-    Example: bayes-lcs cluster visits.parquet -k 25 --alpha "1% per 10 minutes" --out results
+    Samples of growing size are trained on until more rows are not expected
+    to be worth their time. The cluster of every row is written.
+
+    For example:
+
+      bayes-lcs cluster visits.parquet -k 25 --out results
+      bayes-lcs cluster visits.csv -k 25 --alpha "1% per 10 minutes" --ignore id
+      bayes-lcs cluster visits.csv -k 25 --abbreviated fixed-1 --json
     """
     asked = as_asked(locals())
+    from bayes_lcs.core.memory import require_memory
+    from bayes_lcs.data.extent import table_extent
+    from bayes_lcs.data.needs import cluster_disk, cluster_memory
     from bayes_lcs.report.mixture_files import cluster_file, save_clusters
 
     rate: float | str = alpha
     with suppress(ValueError):  # words, such as 1% per 10 minutes
         rate = float(alpha)
-    readable(file)
-    folder = writable_folder(out)
+    extent = table_extent(readable(file), ignore or ())
+    require_memory(
+        cluster_memory(extent, clusters, initial + holdout),
+        f"clustering {extent.rows:,} rows of {extent.columns:,} columns, even a sample of them,",
+        "Take smaller samples (--initial, --holdout) or fewer clusters, leave columns out with "
+        "--ignore, write a Parquet file with smaller row groups, or use a larger machine",
+    )
+    folder = writable_folder(out, cluster_disk(extent))
     settings = {**asked, "seed": seed}
     with resumable(folder / ".checkpoint", resume, file, settings):
         result, source = cluster_file(

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import Resume, resumable
+from bayes_lcs.cli.keeping import resumable
 from bayes_lcs.cli.manners import (
-    LARGEST_SEED,
     announce_files,
     plain_table,
     print_json,
+    readable,
     say,
     shown_name,
     writable_folder,
 )
+from bayes_lcs.cli.options import DATA, METHOD, AsJson, Folder, Ignore, NoHeader, Resume, Seed
 
 if TYPE_CHECKING:
     from bayes_lcs.report.comparison_files import TableComparison
@@ -27,36 +28,57 @@ __all__ = ["compare"]
 
 def compare(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file of grouped rows.")],
-    group: Annotated[str, typer.Option(help="The column that says whose row it is.")],
-    label: Annotated[str, typer.Option(help="The column to be predicted.")],
-    ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
-    bins: Annotated[list[str] | None, typer.Option(help="Bins of numbers: age=4.")] = None,
+    group: Annotated[
+        str, typer.Option(help="The column that says whose row it is.", rich_help_panel=DATA)
+    ],
+    label: Annotated[str, typer.Option(help="The column to be predicted.", rich_help_panel=DATA)],
+    ignore: Ignore = None,
+    bins: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Bins of a column of numbers: age=4; may be given again.", rich_help_panel=DATA
+        ),
+    ] = None,
     categorical: Annotated[
-        list[str] | None, typer.Option(help="Columns whose numbers are names.")
+        list[str] | None,
+        typer.Option(
+            help="A column whose numbers are names; may be given again.", rich_help_panel=DATA
+        ),
     ] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Draws of a chain, if sampled.")] = 1000,
-    chains: Annotated[int, typer.Option(min=1, help="Chains, if sampled.")] = 4,
-    no_header: Annotated[
-        bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
-    ] = False,
+    draws: Annotated[
+        int, typer.Option(min=1, help="Draws of a chain, if sampled.", rich_help_panel=METHOD)
+    ] = 1000,
+    chains: Annotated[
+        int, typer.Option(min=1, help="Chains, if sampled.", rich_help_panel=METHOD)
+    ] = 4,
+    no_header: NoHeader = False,
     precision: Annotated[
-        float | None, typer.Option(min=0.0, help="Standard error of log evidences to aim at.")
+        float | None,
+        typer.Option(
+            min=0.0, help="Standard error of log evidences to aim at.", rich_help_panel=METHOD
+        ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all that is drawn.")
-    ] = 0,
+    seed: Seed = 0,
     resume: Resume = False,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("compare-output"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    out: Folder = Path("compare-output"),
+    as_json: AsJson = False,
 ) -> None:
     """Compare no, complete, prototype and clustered sharing, and find groups that are alike.
 
     Rows without a label are left out of the comparison and predicted.
 
-    Example: bayes-lcs compare meetings.csv --group user --label decision --out results
+    For example:
+
+      bayes-lcs compare meetings.csv --group user --label decision --out results
+      bayes-lcs compare people.parquet --group town --label buys --bins age=4
+      bayes-lcs compare meetings.csv --group user --label decision --json --seed 7
     """
     asked = as_asked(locals())
+    from bayes_lcs.core.memory import require_memory
+    from bayes_lcs.data.extent import table_extent
+    from bayes_lcs.data.needs import compare_disk, compare_memory, table_memory
     from bayes_lcs.data.reader import read_grouped
+    from bayes_lcs.inference.exact import MAX_GROUPS
     from bayes_lcs.report.comparison_files import (
         ComparisonInterrupted,
         compare_table,
@@ -66,6 +88,10 @@ def compare(
     from bayes_lcs.report.comparison_page import save_page
     from bayes_lcs.report.page import Origin
 
+    extent = table_extent(readable(file), ignore or ())
+    size = f"{extent.rows:,} rows of {extent.columns:,} columns"
+    larger = "leave columns out with --ignore, or use a larger machine"
+    require_memory(table_memory(extent), f"reading {size}", f"Take fewer rows, {larger}")
     data = read_grouped(
         file,
         group=group,
@@ -75,7 +101,15 @@ def compare(
         categorical=categorical or (),
         header=not no_header,
     )
-    folder = writable_folder(out)
+    made, groups = draws * chains, data.num_groups
+    predicts, cells = bool((data.labels < 0).any()), data.schema.num_labels * data.schema.num_cells
+    ways = [made, None] if groups <= MAX_GROUPS else [made]
+    require_memory(
+        min(compare_memory(extent, groups, cells, way, predicts) for way in ways),
+        f"comparing models on {groups:,} groups with {made:,} draws",
+        f"Take fewer --draws or --chains, {larger}",
+    )
+    folder = writable_folder(out, compare_disk(extent, groups, made))
     settings = {**asked, "seed": seed}
     with resumable(folder / ".checkpoint", resume, file, settings):
         try:

@@ -8,49 +8,66 @@ from typing import Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import Resume, resumable
-from bayes_lcs.cli.manners import (
-    LARGEST_SEED,
-    announce_files,
-    print_json,
-    readable,
-    say,
-    writable_folder,
-)
+from bayes_lcs.cli.keeping import resumable
+from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.options import METHOD, RUN, AsJson, Ignore, NoHeader, Resume, Seed
 
 __all__ = ["coreset"]
 
 
 def coreset(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file of numbers, or a folder.")],
-    clusters: Annotated[int, typer.Option("-k", min=1, help="Clusters that it is made for.")],
-    size: Annotated[int, typer.Option(min=1, help="Rows to draw.")] = 1000,
+    clusters: Annotated[
+        int, typer.Option("-k", min=1, help="Clusters that it is made for.", rich_help_panel=METHOD)
+    ],
+    size: Annotated[int, typer.Option(min=1, help="Rows to draw.", rich_help_panel=METHOD)] = 1000,
     method: Annotated[
-        str, typer.Option(help="sensitivity, adaptive, lightweight or uniform.")
+        str,
+        typer.Option(help="sensitivity, adaptive, lightweight or uniform.", rich_help_panel=METHOD),
     ] = "sensitivity",
     stream: Annotated[
-        bool, typer.Option("--stream", help="Merge and reduce: memory does not grow with the file.")
+        bool,
+        typer.Option(
+            "--stream",
+            help="Merge and reduce: memory does not grow with the file.",
+            rich_help_panel=METHOD,
+        ),
     ] = False,
-    ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
-    no_header: Annotated[
-        bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the draws.")] = 0,
+    ignore: Ignore = None,
+    no_header: NoHeader = False,
+    seed: Seed = 0,
     resume: Resume = False,
-    out: Annotated[Path, typer.Option(help="CSV or Parquet file to write.")] = Path("coreset.csv"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    out: Annotated[
+        Path, typer.Option(help="CSV or Parquet file to write.", rich_help_panel=RUN)
+    ] = Path("coreset.csv"),
+    as_json: AsJson = False,
 ) -> None:
     """Draw weighted rows on which clusterings cost about what they cost on all rows.
 
-    Example: bayes-lcs coreset points.parquet -k 10 --size 1000 --out small.parquet
+    All numbers are read into memory, unless --stream is given.
+
+    For example:
+
+      bayes-lcs coreset points.parquet -k 10 --size 1000 --out small.parquet
+      bayes-lcs coreset folder-of-files -k 10 --stream --ignore id
     """
     asked = as_asked(locals())
+    from bayes_lcs.core.memory import require_memory
+    from bayes_lcs.data.extent import table_extent
+    from bayes_lcs.data.needs import coreset_disk, coreset_memory
     from bayes_lcs.report.coreset_files import coreset_of_file, save_coreset
     from bayes_lcs.report.coreset_page import save_coreset_page
     from bayes_lcs.report.page import Origin
 
-    readable(file)
-    folder = writable_folder(out.absolute().parent)
+    extent = table_extent(readable(file), ignore or ())
+    require_memory(
+        coreset_memory(extent, size, stream),
+        f"a coreset of {extent.rows:,} rows of {extent.columns:,} columns",
+        "Leave columns out with --ignore, "
+        + ("take a smaller --size" if stream else "read them with --stream")
+        + ", or use a larger machine",
+    )
+    folder = writable_folder(out.absolute().parent, coreset_disk(extent, size, stream))
     settings = {**asked, "seed": seed}
     with resumable(folder / f".{out.name}.checkpoint", resume, file, settings):
         small, names = coreset_of_file(

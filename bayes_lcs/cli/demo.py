@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayes_lcs.cli.manners import LARGEST_SEED
+from bayes_lcs.cli.options import Seed
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,14 +21,16 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the pictures and the netCDF file.")] = Path(
         "demo-output"
     ),
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the simulated data and draws.")
-    ] = 0,
+    seed: Seed = 0,
     rows: Annotated[int, typer.Option(min=1, help="Meeting requests for each person.")] = 180,
 ) -> None:
     """Compare four ways of sharing on 21 simulated people, and find who decides alike.
 
-    Example: bayes-lcs demo --out demo-output
+    It needs no data and takes about half a minute.
+
+    For example:
+
+      bayes-lcs demo --out demo-output
     """
     from rich.console import Console
 

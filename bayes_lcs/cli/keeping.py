@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from bayes_lcs.cli.manners import say
 
-__all__ = ["Resume", "resumable"]
+if TYPE_CHECKING:
+    from bayes_lcs.data.checkpoints import Checkpoints
+
+__all__ = ["resumable"]
 
 NOT_DECISIVE = frozenset({"jobs", "predict"})
 """Options of commands that do not change what is learned."""
-
-Resume = Annotated[
-    bool,
-    typer.Option("--resume", help="Go on with a run that was interrupted, in the same folder."),
-]
 
 
 def _has_work(folder: Path) -> bool:
@@ -46,6 +42,7 @@ def resumable(
     import shutil
 
     from bayes_lcs.data.checkpoints import RUN, checkpoints
+    from bayes_lcs.data.storage import UnwritableError
 
     known = (folder / RUN).exists()
     if known and not resume:
@@ -55,6 +52,7 @@ def resumable(
     described = {name: str(value) for name, value in settings.items() if name not in NOT_DECISIVE}
     state = file.stat()
     described["the input"] = f"{file.name}, {state.st_size} bytes, {state.st_mtime_ns}"
+    kept: Checkpoints | None = None
     try:
         with checkpoints(folder, described) as kept:
             yield
@@ -64,7 +62,24 @@ def resumable(
         if not _has_work(folder):
             kept_in = "nothing was done yet that is worth keeping"
         raise KeyboardInterrupt(f"interrupted; {said}{kept_in}") from None
+    except UnwritableError as error:
+        raise OSError(f"{error}. {_after_failing(folder, kept)}") from error
     finally:
         if not _has_work(folder):  # after bad input nothing is left behind
             shutil.rmtree(folder, ignore_errors=True)
     kept.remove()
+
+
+def _after_failing(folder: Path, kept: Checkpoints | None) -> str:
+    """What is left of the work where its results could not be written, and what to do."""
+    if not _has_work(folder):
+        return "Make room, or choose another folder with --out, and run the command again"
+    if kept is not None and kept.failed:
+        return (
+            f"What could be kept of the work is in {folder}: make room, and the same command with "
+            "--resume goes on from there"
+        )
+    return (
+        f"The work is kept in {folder}: make room, and the same command with --resume only writes "
+        "the results"
+    )

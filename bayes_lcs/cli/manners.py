@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bayes_lcs.cli.wording import for_the_command
+from bayes_lcs.core.memory import human_bytes
 from bayes_lcs.core.progress import plain_lines
 from bayes_lcs.core.visible import visible, visible_json
 
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [
-    "LARGEST_SEED",
     "announce_files",
     "plain_table",
     "polite",
@@ -42,7 +43,6 @@ __all__ = [
 
 BAD_INPUT, INTERRUPTED = 2, 130
 SECONDS_BETWEEN_LINES = 10.0
-LARGEST_SEED = 2**32 - 1
 LONGEST_MESSAGE = 1000
 LONGEST_NAME = 100
 """Characters that are shown of a name on the terminal; files have all of it."""
@@ -161,15 +161,34 @@ def shown_name(name: str) -> str:
     return visible(name, LONGEST_NAME)
 
 
-def writable_folder(path: Path) -> Path:
-    """The folder, made if need be; that it can be written to is found out before long work."""
+def writable_folder(path: Path, need: float = 0.0) -> Path:
+    """The folder, made if need be; that it can be written to is found out before long work.
+
+    Parameters
+    ----------
+    need
+        Bytes that will roughly be written into it.
+    """
     _made[:] = [folder for folder in (path, *path.parents) if not folder.exists()]
-    path.mkdir(parents=True, exist_ok=True)
     probe = path / f".probe-{os.getpid()}"
     try:
-        probe.write_bytes(b"x")
-    finally:
-        probe.unlink(missing_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
+        try:
+            probe.write_bytes(b"x")
+        finally:
+            probe.unlink(missing_ok=True)
+        free = shutil.disk_usage(path).free
+    except OSError as error:
+        raise OSError(
+            f"{path}: this folder cannot be written to ({error.strerror or error}). Choose another "
+            "with --out"
+        ) from error
+    if need > free:
+        raise OSError(
+            f"{path}: the results and what is kept on the way need about {human_bytes(need)} of "
+            f"disk, and only {human_bytes(free)} are free. Make room, or choose another folder "
+            "with --out"
+        )
     return path
 
 

@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import Resume, resumable
-from bayes_lcs.cli.manners import (
-    LARGEST_SEED,
-    announce_files,
-    print_json,
-    readable,
-    say,
-    writable_folder,
-)
+from bayes_lcs.cli.keeping import resumable
+from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.options import DATA, METHOD, RUN, AsJson, Folder, Ignore, NoHeader, Resume, Seed
 
 if TYPE_CHECKING:
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
@@ -26,35 +20,60 @@ __all__ = ["scan"]
 
 def scan(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
-    label: Annotated[str, typer.Option(help="The column to be predicted.")],
-    learner: Annotated[str, typer.Option(help="tree, naive_bayes or rules.")] = "tree",
-    parts: Annotated[int, typer.Option(min=1, help="Parts of the file.")] = 64,
-    confidence: Annotated[float, typer.Option(help="How sure to be.")] = 0.997,
-    tolerance: Annotated[float, typer.Option(help="Rows that need not be settled.")] = 0.1,
-    whole: Annotated[bool, typer.Option("--whole", help="Read all of it: one scan.")] = False,
-    ignore: Annotated[list[str] | None, typer.Option(help="Columns to leave out.")] = None,
-    predict: Annotated[Path | None, typer.Option(help="Another file to predict for.")] = None,
-    jobs: Annotated[int, typer.Option(help="Parts trained side by side.")] = 1,
-    no_header: Annotated[
-        bool, typer.Option("--no-header", help="Columns have no names: column_1, column_2, …")
+    label: Annotated[str, typer.Option(help="The column to be predicted.", rich_help_panel=DATA)],
+    learner: Annotated[
+        str, typer.Option(help="tree, naive_bayes or rules.", rich_help_panel=METHOD)
+    ] = "tree",
+    parts: Annotated[
+        int, typer.Option(min=1, help="Parts of the file.", rich_help_panel=METHOD)
+    ] = 64,
+    confidence: Annotated[
+        float, typer.Option(help="How sure to be.", rich_help_panel=METHOD)
+    ] = 0.997,
+    tolerance: Annotated[
+        float, typer.Option(help="Share of rows that need not be settled.", rich_help_panel=METHOD)
+    ] = 0.1,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Read all of it: one scan.", rich_help_panel=METHOD)
     ] = False,
-    seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of all that is random.")
-    ] = 0,
+    ignore: Ignore = None,
+    predict: Annotated[
+        Path | None, typer.Option(help="Another file to predict for.", rich_help_panel=DATA)
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Parts trained side by side.", rich_help_panel=RUN)] = 1,
+    no_header: NoHeader = False,
+    seed: Seed = 0,
     resume: Resume = False,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("scan-output"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    out: Folder = Path("scan-output"),
+    as_json: AsJson = False,
 ) -> None:
     """Train on parts of a file until more of it would decide the same.
 
-    Example: bayes-lcs scan transactions.csv --label kind --learner tree --out results
+    Each part trains a learner of its own. Reading ends when the parts to come
+    would not change what all of them together decide.
+
+    For example:
+
+      bayes-lcs scan transactions.csv --label kind --out results
+      bayes-lcs scan transactions.csv --label kind --predict new.csv --jobs 2
+      bayes-lcs scan transactions.csv --label kind --learner naive_bayes --whole
     """
     asked = as_asked(locals())
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
+    from bayes_lcs.core.memory import require_memory
+    from bayes_lcs.data.extent import table_extent
+    from bayes_lcs.data.needs import scan_disk, scan_memory
     from bayes_lcs.report.scan_files import check_rows_to_predict, save_scan
 
-    readable(file)
-    folder = writable_folder(out)
+    extent = table_extent(readable(file), ignore or ())
+    require_memory(
+        scan_memory(extent, parts, jobs),
+        f"scanning {extent.rows:,} rows of {extent.columns:,} columns in {parts:,} parts",
+        "Take more --parts or fewer --jobs, leave columns out with --ignore, or use a larger "
+        "machine",
+    )
+    to_predict = None if predict is None else table_extent(readable(predict))
+    folder = writable_folder(out, scan_disk(extent, to_predict))
     if predict is not None:
         check_rows_to_predict(predict, file, (label, *(ignore or ())), header=not no_header)
     classifier = PartialScanClassifier(

@@ -14,4 +14,4 @@ class InterruptedWarning(UserWarning):
 
 
 class CheckpointWarning(UserWarning):
-    """Work cannot be written down any more; it goes on, but cannot be resumed."""
+    """Work cannot be written down; it goes on, but cannot be resumed from here."""

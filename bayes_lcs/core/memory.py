@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["available_memory", "human_bytes"]
+__all__ = ["available_memory", "fits", "human_bytes", "require_memory"]
 
 _CGROUP_LIMITS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
@@ -51,3 +51,42 @@ def human_bytes(size: float) -> str:
             return f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} TiB"
+
+
+def require_memory(need: float, what: str, instead: str) -> None:
+    """Refuse work that would not fit, before it starts.
+
+    Parameters
+    ----------
+    need
+        Bytes that it is estimated to take.
+    what
+        The work, as the subject of a sentence.
+    instead
+        What the user can do, as a sentence.
+
+    Raises
+    ------
+    MemoryError
+        Saying how much is needed, how much there is, and what to do.
+
+    Examples
+    --------
+    >>> require_memory(2**60, "the sum over all partitions", "Take fewer groups")
+    ... # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    MemoryError: the sum over all partitions needs about 1048576.0 TiB of memory, and only ...
+    """
+    free = available_memory()
+    if free is not None and need > free:
+        raise MemoryError(
+            f"{what} needs about {human_bytes(need)} of memory, and only {human_bytes(free)} are "
+            f"free. {instead}"
+        )
+
+
+def fits(need: float) -> bool:
+    """Whether so many bytes are free, as far as the system tells."""
+    free = available_memory()
+    return free is None or need <= free

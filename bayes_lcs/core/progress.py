@@ -6,9 +6,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-__all__ = ["Tick", "plain_lines", "progress_bar"]
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
+__all__ = ["Tick", "bar_columns", "plain_lines", "progress_bar", "says_lines"]
 
 _seconds_between_lines: float | None = None
 
@@ -33,6 +36,11 @@ def plain_lines(seconds: float) -> Iterator[None]:
         yield
     finally:
         _seconds_between_lines = before
+
+
+def says_lines() -> bool:
+    """Whether plain lines were asked for."""
+    return _seconds_between_lines is not None
 
 
 def _line_by_line(description: str, total: int, seconds: float) -> Tick:
@@ -70,19 +78,25 @@ def progress_bar(description: str, total: int, enabled: bool | None = None) -> I
         yield _silent
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress
 
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[status]}", markup=False),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*bar_columns(), console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(description, total=total, status="")
 
         def tick(steps: int = 1, status: str = "") -> None:
             progress.update(task, advance=steps, status=status)
 
         yield tick
+
+
+def bar_columns() -> tuple[ProgressColumn, ...]:
+    """What a bar consists of; its task has a field ``status``."""
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
+    return (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[status]}", markup=False),
+    )

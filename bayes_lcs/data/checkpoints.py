@@ -8,8 +8,8 @@ those of a run that was never stopped.
 
 A computation is known by its place in the order, its kind, and a fingerprint of everything that
 decides its result: where these differ the folder belongs to another run, which is refused. Files
-are arrays without pickle, written atomically, with checksums. A disk that is full ends the keeping,
-with a warning, and not the work.
+are arrays without pickle, written atomically, with checksums. A disk that is full interrupts the
+keeping, with a warning, and not the work.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ class Checkpoints:
         Made if need be.
     recalled
         Number of computations that found something to go on from.
+    failed
+        Whether something could not be written.
     """
 
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
@@ -69,7 +71,7 @@ class Checkpoints:
         self._under_way: list[str] = []
         self._counts = {"": 0}
         self._debt = 0.0
-        self._works = True
+        self.failed = False
         folder.mkdir(parents=True, exist_ok=True)
         self._check_settings({"bayes_lcs": __version__, **(settings or {})})
 
@@ -117,10 +119,7 @@ class Checkpoints:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def write(self, name: str, arrays: Arrays) -> bool:
-        """Write some arrays, or say once that nothing can be kept any more."""
-        if not self._works:
-            return False
-
+        """Write some arrays, or say once that they cannot be kept; later ones are tried again."""
         plain: dict[str, Any] = {key: np.asarray(value) for key, value in arrays.items()}
         assert all(value.dtype.kind != "O" for value in plain.values())  # no pickle
 
@@ -131,13 +130,14 @@ class Checkpoints:
         try:
             write_with_checksum(self.folder / f"{name}.npz", write)
         except OSError as error:
-            self._works = False
-            warnings.warn(
-                f"nothing can be written to {self.folder} ({error.strerror or error}): the work "
-                "goes on, but cannot be resumed from here",
-                CheckpointWarning,
-                stacklevel=3,
-            )
+            if not self.failed:
+                warnings.warn(
+                    f"nothing can be written to {self.folder} ({error.strerror or error}): the "
+                    "work goes on, but until there is room nothing more of it is kept",
+                    CheckpointWarning,
+                    stacklevel=3,
+                )
+            self.failed = True
             return False
         return True
 
@@ -234,12 +234,14 @@ class Work:
         if self._kept is None or snapshot is None:
             return
         began = time.monotonic()
+        written = True
         if pieces:
-            if not self._kept.write(f"{self._name}.{self._files:04d}", _packed(pieces)):
-                return
-            self._files, self._unwritten = self._files + 1, ([], snapshot)
-        own = {"identity": np.asarray(self._identity), "files": np.asarray(self._files)}
-        self._kept.write(f"{self._name}.state", {**snapshot(), **own})
+            written = self._kept.write(f"{self._name}.{self._files:04d}", _packed(pieces))
+            if written:
+                self._files, self._unwritten = self._files + 1, ([], snapshot)
+        if written:  # no state is newer than the pieces before it
+            own = {"identity": np.asarray(self._identity), "files": np.asarray(self._files)}
+            self._kept.write(f"{self._name}.state", {**snapshot(), **own})
         self._last = time.monotonic()
         self._pause = float(np.clip((self._last - began) / MOST_OF_TIME, SECONDS, RAREST))
 

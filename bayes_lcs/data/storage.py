@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = [
+    "UnwritableError",
     "check_whole",
     "load_datatree",
     "save_datatree",
@@ -24,6 +26,13 @@ __all__ = [
 ]
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
+
+
+class UnwritableError(OSError):
+    """A file that could not be written; ``strerror`` says why: the disk is full, or read-only."""
+
+    def __str__(self) -> str:
+        return f"{self.filename}: could not be written ({self.strerror})"
 
 
 def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
@@ -44,8 +53,13 @@ def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
         with temporary.open("rb") as stream:
             os.fsync(stream.fileno())
         temporary.replace(target)
+    except OSError as error:
+        # Some libraries put words of their own before those of the system.
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise UnwritableError(error.errno, reason, str(target)) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a disk that became read-only keeps what it has
+            temporary.unlink(missing_ok=True)
     return target
 
 
@@ -99,7 +113,8 @@ def save_datatree(tree: xr.DataTree, path: str | Path) -> Path:
 
 
 def _to_netcdf(tree: xr.DataTree, path: Path) -> None:
-    tree.to_netcdf(path, engine="h5netcdf")
+    # By way of memory: on a disk that is full the HDF5 library ends the whole program.
+    path.write_bytes(tree.to_netcdf(engine="h5netcdf"))
     seal(path)
 
 

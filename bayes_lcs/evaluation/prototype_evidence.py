@@ -41,6 +41,9 @@ TRIAL_DRAWS = 4000
 AFFORDABLE_TERMS = 5e7
 """Draws times counts that are not zero: some ten seconds on the built-in data."""
 
+BLOCK_NUMBERS = 1 << 20
+"""Draws times counts that are looked at together."""
+
 LOWEST_LOG_PROBABILITY = -600.0
 """Keeps ``K p`` representable in the far tails of the proposal; the density there is zero."""
 
@@ -70,6 +73,20 @@ def _reduced(counts: NDArray, prior: FloatArray) -> tuple[NDArray, FloatArray]:
     )
 
 
+def _log_factors(
+    model: Prototype, counts: NDArray, log_prototype: FloatArray, log_strength: FloatArray
+) -> FloatArray:
+    """``model.log_factor`` of all points, some at a time: each takes a number for every count."""
+    result = np.empty(len(log_strength))
+    size = max(BLOCK_NUMBERS // counts.size, 1)
+    for start in range(0, len(result), size):
+        some = slice(start, start + size)
+        result[some] = model.log_factor(
+            counts, np.exp(log_prototype[some]), np.exp(log_strength[some])
+        )
+    return result
+
+
 def _factor(
     model: Prototype, counts: NDArray, prior: FloatArray, num_draws: int, rng: np.random.Generator
 ) -> LogIntegral:
@@ -92,10 +109,7 @@ def _factor(
         log_prototype, log_strength = _to_model(points)
         result = log_prior(points)
         inside = np.abs(log_strength) < 300.0
-        likelihood = model.log_factor(
-            counts, np.exp(log_prototype[inside]), np.exp(log_strength[inside])
-        )
-        result[inside] += likelihood
+        result[inside] += _log_factors(model, counts, log_prototype[inside], log_strength[inside])
         result[~inside] = -np.inf
         return result
 

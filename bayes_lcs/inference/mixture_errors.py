@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import linear_sum_assignment
 
-from bayes_lcs.core.memory import available_memory, human_bytes
+from bayes_lcs.core.memory import require_memory
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.coded import CodedColumns
@@ -55,13 +55,9 @@ def observed_information(
     num_components = parameters.num_components
     free = _free_cells(schema)
     size = num_components - 1 + num_components * len(free)
-    needed = 3 * 8 * size**2
-    available = available_memory()
-    if available is not None and needed > available:
-        raise MemoryError(
-            f"the information of {size:,} parameters takes {human_bytes(needed)}, and "
-            f"{human_bytes(available)} are free; use method='bootstrap'"
-        )
+    require_memory(
+        3 * 8 * size**2, f"the information of {size:,} parameters", "Use method='bootstrap'"
+    )
     if weights is None:
         weights = np.ones(table.num_rows)
     shares = map_rows(parameters, table, responsibilities)

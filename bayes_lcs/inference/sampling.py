@@ -7,9 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from bayes_lcs.core.memory import require_memory
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PrototypeModel
+from bayes_lcs.data.needs import BYTES_PER_NUMBER
 from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.inference import prototype_sampler, sharing_problem
 from bayes_lcs.inference.chains import ChainProblem, run_chains
@@ -45,6 +47,12 @@ def draw_posterior(
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
     sweeps = draws // 2 if warmup is None else warmup
+    # Compiling the sampler takes memory too, but not where it is compiled already.
+    require_memory(
+        BYTES_PER_NUMBER * draws * chains * _numbers_of_a_draw(model, data),
+        f"keeping {draws:,} draws of {chains:,} chains",
+        "Take fewer draws or chains, or keep fewer of the sweeps with thin=",
+    )
     with jax.enable_x64(True):
         problem: ChainProblem
         if isinstance(model, PrototypeModel):
@@ -92,6 +100,13 @@ def draw_posterior(
         found.interrupted,
         found.sweeps_per_second,
     )
+
+
+def _numbers_of_a_draw(model: Any, data: GroupedTable) -> int:
+    """Places of groups, latent labels, and of a prototype model all that it draws."""
+    labels, features = data.schema.num_labels, data.schema.num_features
+    drawn = labels * (data.schema.num_cells + features) if isinstance(model, PrototypeModel) else 0
+    return data.num_groups + int((data.labels < 0).sum()) + drawn
 
 
 def _check_model_and_data(model: Any, data: Any) -> None:

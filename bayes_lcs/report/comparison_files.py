@@ -12,8 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import NotExactError
+from bayes_lcs.core.memory import fits
 from bayes_lcs.core.partitions import blocks
 from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.needs import partitions_memory
 from bayes_lcs.data.storage import save_datatree
 from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.evaluation.comparison import Comparison, compare
@@ -122,8 +124,9 @@ def compare_table(
     clustered = ClusteredNaiveBayes()
     models = (NoSharing(), CompleteSharing(), Prototype(), clustered)
     summed: ExactPosterior | None = None
-    with suppress(NotExactError):
-        summed = exact(clustered, known)
+    if fits(partitions_memory(known.num_groups)):
+        with suppress(NotExactError):
+            summed = exact(clustered, known)
     evidences = None if summed is None else {clustered: evidence_of(summed)}
     comparison = compare(models, known, seed=seed, precision=precision, known=evidences)
     if comparison.interrupted:

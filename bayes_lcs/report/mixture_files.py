@@ -12,7 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lcs.clustering.mixture import MixtureClusterer
+from bayes_lcs.core.memory import available_memory
 from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.extent import table_extent
+from bayes_lcs.data.needs import rows_that_fit
 from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.row_source import RowSource, row_source
 from bayes_lcs.data.storage import write_atomically
@@ -27,6 +30,9 @@ from bayes_lcs.scaling.result import LearningCurveResult
 
 __all__ = ["check_enough_rows", "cluster_file", "save_clusters"]
 
+ROWS_AT_ONCE = 1 << 14
+"""Rows whose probabilities of all clusters lie in memory together."""
+
 
 def cluster_file(
     path: str | PathLike[str],
@@ -40,7 +46,11 @@ def cluster_file(
     header: bool = True,
     seed: int = 0,
 ) -> tuple[LearningCurveResult, RowSource]:
-    """Learning-curve sampling of a mixture; small files have smaller samples."""
+    """Learning-curve sampling of a mixture; small files have smaller samples.
+
+    No sample is larger than what fits into memory.
+    """
+    extent, free = table_extent(path, ignore), available_memory()
     source = row_source(path, ignore=list(ignore), header=header, seed=seed)
     rows = source.num_rows
     if rows < 2:
@@ -57,6 +67,7 @@ def cluster_file(
         abbreviated=abbreviated,
         initial_size=min(initial_size, max((rows - holdout) // 2, 1)),
         holdout_size=holdout,
+        most_rows=None if free is None else rows_that_fit(extent, num_clusters, free) - holdout,
     )
     if result.full_score[0] == result.baseline_score:
         raise DataError(
@@ -123,16 +134,14 @@ def _save_assignments(
         writer: Any = None
         assert raw.blocks is not None
         for block in raw.blocks(list(raw.names)):
-            rows = pd.DataFrame({name: _text(block.column(name)) for name in names})
-            shares = model.predict_proba(rows)
-            chosen = shares.argmax(axis=1)
+            chosen, probability = _best_clusters(model, block, names)
             np.add.at(counts, chosen, 1)
             if not as_parquet:
                 safe = [safe_cells(column) for column in block.columns]
                 block = pa.table(safe, names=[safe_text(name) for name in block.column_names])
             for name, values in (
                 ("cluster", chosen),
-                ("cluster_probability", shares.max(axis=1)),
+                ("cluster_probability", probability),
             ):
                 block = block.append_column(free_name(name, block.column_names), pa.array(values))
             if writer is None:
@@ -143,6 +152,21 @@ def _save_assignments(
             writer.close()
 
     return write_atomically(target, write), counts
+
+
+def _best_clusters(
+    model: Any, block: Any, names: list[str]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The most probable cluster of each row of a piece, and its probability."""
+    chosen = np.empty(block.num_rows, dtype=np.int64)
+    probability = np.empty(block.num_rows)
+    for start in range(0, block.num_rows, ROWS_AT_ONCE):  # all clusters of all rows may be many
+        some = slice(start, start + ROWS_AT_ONCE)
+        part = block.slice(start, ROWS_AT_ONCE)
+        rows = pd.DataFrame({name: _text(part.column(name)) for name in names})
+        shares = model.predict_proba(rows)
+        chosen[some], probability[some] = shares.argmax(axis=1), shares.max(axis=1)
+    return chosen, probability
 
 
 def _text(cells: Any) -> Any:

@@ -15,12 +15,10 @@ import numpy as np
 from bayes_lcs.scaling.cost_model import CostModel, fit_cost_model
 from bayes_lcs.scaling.num_clusters import ComponentSearch
 from bayes_lcs.scaling.stages import Fit, Trainer
-from bayes_lcs.scaling.stopping import Decision, Situation
+from bayes_lcs.scaling.stopping import Decision, Rule, Situation
 from bayes_lcs.scaling.utility import Preferences
 
-__all__ = ["Run", "Stage", "run_stages", "stage_sizes"]
-
-Rule = Callable[[Situation, Preferences], Decision]
+__all__ = ["Rule", "Run", "Stage", "run_stages", "stage_sizes"]
 
 
 @dataclass(frozen=True)

@@ -19,24 +19,27 @@ from functools import partial
 from typing import Any, Literal
 
 from bayes_lcs.core.errors import InterruptedWarning
-from bayes_lcs.core.progress import Tick, progress_bar
+from bayes_lcs.core.growing_table import AddRow, growing_table
 from bayes_lcs.data.row_source import RowSource, row_source
 from bayes_lcs.scaling.abbreviation import abbreviation
 from bayes_lcs.scaling.baseline import default_baseline
-from bayes_lcs.scaling.controller import Run, Stage, run_stages, stage_sizes
+from bayes_lcs.scaling.controller import Rule, Run, Stage, run_stages, stage_sizes
 from bayes_lcs.scaling.hindsight import hindsight
 from bayes_lcs.scaling.known_values import with_known_values
 from bayes_lcs.scaling.lookahead import fitted
 from bayes_lcs.scaling.num_clusters import ComponentSearch
-from bayes_lcs.scaling.rates import benefit_per_hour
+from bayes_lcs.scaling.rates import benefit_per_hour, seconds_text
 from bayes_lcs.scaling.result import LearningCurveResult
-from bayes_lcs.scaling.stopping import Decision, myopic
+from bayes_lcs.scaling.stopping import Decision, myopic, within_memory
 from bayes_lcs.scaling.trainer import EstimatorTrainer
 from bayes_lcs.scaling.utility import Preferences
 
 __all__ = ["learning_curve_sample"]
 
 METHODS = ("myopic", "fitted", "full", "oracle")
+
+COLUMNS = ("rows", "score", "benefit (best = 1)", "after", "decision")
+"""Of the table of stages that is shown while they are trained."""
 
 
 def learning_curve_sample(
@@ -53,6 +56,7 @@ def learning_curve_sample(
     components: Sequence[int] | None = None,
     baseline: Any = None,
     baseline_size: int = 10_000,
+    most_rows: int | None = None,
     benefit: Callable[[float], float] | None = None,
     cost: Callable[[float], float] | None = None,
     scoring: Callable[..., float] | None = None,
@@ -97,6 +101,9 @@ def learning_curve_sample(
         classifier the shares of the labels.
     baseline_size
         Rows on which the baseline is trained.
+    most_rows
+        Rows of the largest sample that fits into memory: no larger one is trained on by
+        ``"myopic"`` and ``"fitted"``.
     benefit, cost
         Functions of relative benefit and of seconds, in place of themselves and of ``alpha``.
     scoring
@@ -107,7 +114,8 @@ def learning_curve_sample(
     random_state
         Seed of the order of the rows. The estimator's own randomness is its ``random_state``.
     progress
-        Show a progress bar with the reasons; None shows one on a terminal.
+        Show the stages in a table that grows, with the reasons, above a progress bar; None shows
+        them on a terminal.
     clock
         Tells the time in seconds.
 
@@ -161,7 +169,8 @@ def learning_curve_sample(
         base = float(baseline)
     if warm_up:
         spent += trainer.warm_up(initial_size)
-    with progress_bar("learning curve", len(sizes), progress) as tick:
+    first = f"training on {sizes[0]:,} rows"
+    with growing_table("learning curve", len(sizes), COLUMNS, first, progress) as add_row:
         if method == "oracle":
             run = _oracle_run(trainer, sizes, base, preferences, spent)
         else:
@@ -170,12 +179,12 @@ def learning_curve_sample(
                 sizes,
                 base,
                 preferences,
-                partial(fitted, seed=random_state) if method == "fitted" else myopic,
+                _rule(method, random_state, most_rows),
                 spent=spent,
                 clock=clock,
                 abbreviated_iterations=None if short is None else short.iterations,
                 components=search,
-                report=partial(_report, tick),
+                report=partial(_report, add_row, base),
             )
     if run.interrupted:
         warnings.warn(run.interrupted, InterruptedWarning, stacklevel=2)
@@ -191,14 +200,27 @@ def learning_curve_sample(
     )
 
 
+def _rule(method: str, seed: int, most_rows: int | None) -> Rule:
+    rule: Rule = partial(fitted, seed=seed) if method == "fitted" else myopic
+    return rule if most_rows is None or method == "full" else within_memory(rule, most_rows)
+
+
 def _reading(rows: RowSource) -> dict[str, int]:
     return {"passes": rows.reading.passes, "rows": rows.reading.rows}
 
 
-def _report(tick: Tick, stage: Stage, steps: int) -> None:
-    """Show a stage beside the progress bar: size, score, and the decision with its reason."""
-    reason = "" if stage.decision is None else stage.decision.reason
-    tick(steps, f"{stage.fit.size:,} rows, score {stage.score:.5g}; {reason}")
+def _report(add_row: AddRow, base: float, stage: Stage, steps: int) -> None:
+    """Show a stage: size, score, what it is above the baseline, seconds, decision and reason."""
+    decision = stage.decision
+    cells = (
+        f"{stage.fit.size:,}",
+        f"{stage.score:.5g}",
+        seconds_text(stage.elapsed),
+        "" if decision is None else decision.reason,
+    )
+    following = None if decision is None else decision.next_size
+    status = "the last training" if following is None else f"training on {following:,} rows"
+    add_row(cells, stage.score - base, steps=steps, status=status)
 
 
 def _oracle_run(

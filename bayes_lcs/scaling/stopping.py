@@ -10,12 +10,13 @@ that of all rows, and the measured costs, and stops when
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 from bayes_lcs.scaling.rates import seconds_text
 from bayes_lcs.scaling.utility import Preferences
 
-__all__ = ["Decision", "Situation", "myopic"]
+__all__ = ["Decision", "Rule", "Situation", "myopic", "within_memory"]
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,35 @@ class Decision:
     rule: str
     reason: str
     forecast: dict[int, tuple[float, float]] = field(default_factory=dict)
+
+
+Rule = Callable[[Situation, Preferences], Decision]
+
+
+def within_memory(rule: Rule, most_rows: int) -> Rule:
+    """A rule that knows of no size beyond what fits into memory, and stops where none is left.
+
+    Examples
+    --------
+    >>> seen = Situation((40, 80), (-8.0, -7.0), -11.0, (160,), 1000, 20.0, 0.0, (36.0,), (36.0,))
+    >>> within_memory(myopic, 100)(seen, Preferences(alpha=20.0)).reason
+    'stops: 160 rows do not fit into memory'
+    """
+
+    def decide(situation: Situation, preferences: Preferences) -> Decision:
+        room = sum(size <= most_rows for size in situation.future)
+        if situation.future and not room:
+            reason = f"stops: {situation.future[0]:,} rows do not fit into memory"
+            return Decision(True, None, None, None, None, "memory", reason)
+        near = replace(
+            situation,
+            future=situation.future[:room],
+            to_go=situation.to_go[:room],
+            to_look=situation.to_look[:room],
+        )
+        return rule(near, preferences)
+
+    return decide
 
 
 def myopic(situation: Situation, preferences: Preferences, *, rule: str = "myopic") -> Decision:

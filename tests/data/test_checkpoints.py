@@ -132,6 +132,24 @@ def test_a_full_disk_ends_the_keeping_and_not_the_work(tmp_path, monkeypatch):
         assert len(caught) == 1
 
 
+def test_a_disk_with_room_again_is_written_to_again(tmp_path, monkeypatch):
+    written, tries = module.write_with_checksum, []
+
+    def full_at_first(*args):
+        tries.append(args)
+        if len(tries) <= 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return written(*args)
+
+    with checkpoints(tmp_path) as kept:
+        monkeypatch.setattr(module, "write_with_checksum", full_at_first)
+        with pytest.warns(bl.CheckpointWarning):
+            count_to(5)
+        assert kept.failed
+    with checkpoints(tmp_path):
+        assert count_to(5) == (list(range(5)), 5)
+
+
 def test_short_work_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "SECONDS", 1000.0)
     monkeypatch.setattr(module, "MOST_UNKEPT", 1000.0)

@@ -257,13 +257,23 @@ def test_progress_says_why(capsys, monkeypatch):
     seen = []
     monkeypatch.setattr(
         "bayes_lcs.scaling.learning_curve._report",
-        lambda tick, stage, steps: seen.append(stage.decision.reason),
+        lambda add_row, base, stage, steps: seen.append(stage.decision.reason),
     )
     estimator, options = counting(alpha=3.0)
     bl.learning_curve_sample(estimator, ROWS, **{**options, "progress": True})
     assert seen[0].startswith("goes on: one stage")
     assert all("benefit" in reason and "cost" in reason for reason in seen[1:])
     assert seen[-1].startswith("stops")
+
+
+@pytest.mark.parametrize("method", ["myopic", "fitted"])
+def test_no_sample_is_larger_than_what_fits_into_memory(method):
+    estimator, options = counting(alpha=0.0, method=method)
+    whole = bl.learning_curve_sample(estimator, ROWS, **options)
+    most = whole.stages[-1].fit.size - 1
+    result = bl.learning_curve_sample(estimator, ROWS, **options, most_rows=most)
+    assert max(fit.size for fit in result.run.fits) <= most
+    assert "do not fit into memory" in result.stop_reason
 
 
 def test_pictures():

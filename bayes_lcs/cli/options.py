@@ -1,0 +1,40 @@
+"""Options that several commands have, and under which heading each is shown in the help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["DATA", "METHOD", "RUN", "AsJson", "Folder", "Ignore", "NoHeader", "Resume", "Seed"]
+
+LARGEST_SEED = 2**32 - 1
+DATA, METHOD, RUN = "The data", "The method", "The run and its results"
+
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(help="A column to leave out; may be given again.", rich_help_panel=DATA),
+]
+NoHeader = Annotated[
+    bool,
+    typer.Option(
+        "--no-header",
+        help="Columns have no names: column_1, column_2, …",
+        rich_help_panel=DATA,
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option(min=0, max=LARGEST_SEED, help="Seed of all that is random.", rich_help_panel=RUN),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on with a run that was interrupted, in the same folder.",
+        rich_help_panel=RUN,
+    ),
+]
+Folder = Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=RUN)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.", rich_help_panel=RUN)]

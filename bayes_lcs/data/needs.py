@@ -1,0 +1,136 @@
+"""What commands take: peak memory and disk, estimated from what is known before long work.
+
+Every estimate is in bytes, above what the program takes once its libraries are imported (about 400
+MiB). The constants are fitted to measured peaks, with a margin; ``docs/memory.md`` has both.
+"""
+
+from __future__ import annotations
+
+import os
+
+from bayes_lcs.data.extent import Extent
+
+__all__ = [
+    "cluster_disk",
+    "cluster_memory",
+    "compare_disk",
+    "compare_memory",
+    "coreset_disk",
+    "coreset_memory",
+    "partitions_memory",
+    "rows_that_fit",
+    "scan_disk",
+    "scan_memory",
+    "table_memory",
+]
+
+MIB = 1 << 20
+
+PROGRAMS = 1200 * MIB
+"""What XLA takes to compile annealing and samplers; less where it finds them compiled."""
+SAMPLER = 500 * MIB
+"""The same for one sampler alone."""
+BYTES_PER_NUMBER = 55.0
+"""Of draws while they are made, put together, and made into a partition."""
+EM_PROGRAMS = 380 * MIB
+"""The same for EM, with its tables of patterns."""
+POOL = 256 * MIB
+"""Rows of a file that are kept between samples; see ``memory=`` of `bayes_lcs.row_source`."""
+PAGES = 8 * MIB
+"""Pages, pictures and small tables on disk."""
+
+
+def _pieces(extent: Extent) -> float:
+    """Reading in pieces: some dozen of text, of 16 MiB, lie ready; or a row group of Parquet."""
+    if extent.is_text:
+        text = extent.piece_bytes
+        return min(10.0 * text, 120.0 * MIB + 2.6 * text, 800.0 * MIB)
+    return 3.5 * extent.piece_bytes
+
+
+def table_memory(extent: Extent) -> float:
+    """All of a grouped table, read at once: text, then a code for each cell."""
+    return 60.0 * MIB + 2.0 * extent.cell_bytes + 24.0 * extent.cells
+
+
+def partitions_memory(num_groups: int) -> float:
+    """The sums over all partitions, and those for each number of clusters."""
+    return 40.0 * MIB + (80.0 + 8.0 * num_groups) * 2.0**num_groups
+
+
+def compare_memory(
+    extent: Extent, num_groups: int, num_values: int, draws: int | None, predicts: bool
+) -> float:
+    """The four models on a table.
+
+    Parameters
+    ----------
+    num_values
+        Cells of the counts of a group: labels times values of all features.
+    draws
+        Of all chains together; None if the posterior is a sum over all partitions.
+    predicts
+        Whether there are rows to predict, for which prototypes are sampled.
+    """
+    need = table_memory(extent) + 64.0 * num_groups * (num_values + num_groups)
+    if draws is None:
+        return need + partitions_memory(num_groups) + predicts * SAMPLER
+    return need + PROGRAMS + BYTES_PER_NUMBER * draws * num_groups
+
+
+def cluster_memory(extent: Extent, num_clusters: int, rows: int) -> float:
+    """Training on so many rows, the hold-out among them, and writing the cluster of every row."""
+    held = max(min(POOL // 4, extent.cells), min(rows, extent.rows) * extent.columns)
+    own = min(rows, extent.rows) * (4.0 * extent.columns + 1.0 * num_clusters)
+    return EM_PROGRAMS + _pieces(extent) + 12.0 * held + own + MIB * num_clusters
+
+
+def rows_that_fit(extent: Extent, num_clusters: int, free: float) -> int:
+    """The most rows on which a mixture can be trained in so much memory."""
+    low, high = 0, extent.rows
+    while low < high:
+        middle = (low + high + 1) // 2
+        if cluster_memory(extent, num_clusters, middle) <= free:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def scan_memory(extent: Extent, num_parts: int, jobs: int) -> float:
+    """Parts read one after the other; each of several jobs is a program of its own."""
+    workers = jobs if jobs > 0 else os.cpu_count() or 1
+    pieces = min(extent.cell_bytes / 8, 16.0 * MIB) if extent.is_text else 1.7 * extent.piece_bytes
+    part = (extent.cell_bytes + 40.0 * extent.cells) / num_parts
+    programs = 250.0 * MIB * workers if workers > 1 else 0.0
+    return 64.0 * MIB + pieces + part * (1 + workers) + 20.0 * extent.rows + programs
+
+
+def coreset_memory(extent: Extent, size: int, stream: bool) -> float:
+    """All numbers and as much again twice; or, of a stream, some coresets of coresets."""
+    need = 50.0 * MIB + _pieces(extent)
+    if stream:
+        return need + 8.0 * size * (extent.columns + 1) * 16
+    return need + 3.0 * 8.0 * extent.cells
+
+
+def compare_disk(extent: Extent, num_groups: int, draws: int) -> float:
+    """Draws, twice for the checkpoints, and the predictions of at most all rows."""
+    return PAGES + 3.0 * draws * (2 * num_groups + 80) + 2.0 * extent.cell_bytes
+
+
+def cluster_disk(extent: Extent) -> float:
+    """The input once more, with a cluster and its probability in each row."""
+    return PAGES + extent.file_bytes + 30.0 * extent.rows
+
+
+def scan_disk(extent: Extent, predicted: Extent | None) -> float:
+    """The ensemble, in a checkpoint too, and the predicted rows."""
+    rows = 0.0 if predicted is None else predicted.cell_bytes + 60.0 * predicted.rows
+    return PAGES + 20.0 * extent.rows + rows
+
+
+def coreset_disk(extent: Extent, size: int, stream: bool) -> float:
+    """Points as text, and of a stream its checkpoints."""
+    points = 20.0 * min(size, extent.rows) * (extent.columns + 1)
+    return MIB + points * (32 if stream else 2)
