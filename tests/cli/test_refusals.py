@@ -185,5 +185,6 @@ def test_a_disk_that_fills_on_the_way_loses_nothing(files, tmp_path):
         resumed = start(0, words, disk / "out", "--resume")
         assert resumed.returncode == 0, resumed.stderr
         assert (disk / "out" / "assignments.csv").exists()
+        assert "learning curve: rows 300, " in resumed.stderr  # recalled stages are shown, too
     finally:
         subprocess.run(["umount", str(disk)], check=True)
