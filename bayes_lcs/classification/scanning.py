@@ -245,7 +245,8 @@ class _Run:
         else:
             self.reason = "all parts were read"
             guarantee, promised = "nothing was left out", True
-        if not self._stopped_by_rule:
+        # Ctrl-C may have come in the middle of a part.
+        if not self._stopped_by_rule and self.reason != "interrupted":
             self._is_drifting = self._order_matters()
         if self._is_drifting:
             if self._stopped_by_rule:

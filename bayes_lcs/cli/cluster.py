@@ -10,7 +10,14 @@ import typer
 
 from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import resumable
-from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.manners import (
+    announce_files,
+    print_json,
+    readable,
+    remove_others,
+    say,
+    writable_folder,
+)
 from bayes_lcs.cli.options import METHOD, AsJson, Folder, Ignore, NoHeader, Resume, Seed
 
 if TYPE_CHECKING:
@@ -92,6 +99,7 @@ def cluster(
         written = save_clusters(result, file, folder, header=not no_header, options=asked)
         _show(result, source.num_rows, written, as_json)
         if result.interrupted:
+            remove_others(folder, ("assignments.csv", "assignments.parquet"), written)
             raise KeyboardInterrupt("the results are those of the stages that were finished")
 
 

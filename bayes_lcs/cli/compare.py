@@ -25,6 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
+RESULTS = (
+    "report.html",
+    "partition.csv",
+    "predictions.csv",
+    "evidence.png",
+    "num_clusters.png",
+    "coclustering.png",
+    "posterior.nc",
+)
+"""Files that a comparison leaves beside ``evidence.csv``."""
+
 
 def compare(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file of grouped rows.")],
@@ -116,12 +127,17 @@ def compare(
             found = compare_table(data, seed=seed, draws=draws, chains=chains, precision=precision)
         except ComparisonInterrupted as cut:
             kept = save_evidence(cut.comparison, folder)
+            remove_others(folder, RESULTS, [kept])
+            if as_json:
+                models = cut.comparison.table().to_dict("records")
+                print_json({"interrupted": True, "models": models, "files": [str(kept)]})
             said = f"evidence of the models that were finished is in {kept}"
             raise KeyboardInterrupt(said) from None
         page = save_page(found, folder, Origin("compare", file, seed, asked))
         written = [page, *save_comparison(found, folder)]
         _show(found, written, as_json)
         if found.interrupted:
+            remove_others(folder, RESULTS, written)
             raise KeyboardInterrupt("the results are those of the draws that were made")
 
 

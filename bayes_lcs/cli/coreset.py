@@ -52,6 +52,8 @@ def coreset(
       bayes-lcs coreset folder-of-files -k 10 --stream --ignore id
     """
     asked = as_asked(locals())
+    if out.is_dir():
+        raise IsADirectoryError(f"{out}: this is a folder; --out wants the name of a file")
     from bayes_lcs.core.memory import require_memory
     from bayes_lcs.data.extent import table_extent
     from bayes_lcs.data.needs import coreset_disk, coreset_memory

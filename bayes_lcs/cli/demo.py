@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bayes_lcs.cli.manners import writable_folder
 from bayes_lcs.cli.options import Seed
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def demo(
 
     from bayes_lcs.report.demonstration import demonstrate, save_demonstration
 
+    writable_folder(out)
     console = Console()
     console.print(
         f"21 simulated people answer {rows} meeting requests each. Who decides alike?\n"

@@ -22,6 +22,13 @@ def _has_work(folder: Path) -> bool:
     return any(folder.glob("*.npz"))
 
 
+def _described(path: Path) -> str:
+    """Name, size and time of a file, or of all files of a folder."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    states = [(file.name, file.stat()) for file in files]
+    return "; ".join(f"{name}, {s.st_size} bytes, {s.st_mtime_ns}" for name, s in states)
+
+
 @contextmanager
 def resumable(
     folder: Path, resume: bool, file: Path, settings: Mapping[str, Any]
@@ -45,13 +52,18 @@ def resumable(
     from bayes_lcs.data.storage import UnwritableError
 
     known = (folder / RUN).exists()
-    if known and not resume:
-        shutil.rmtree(folder)
+    aside = folder.with_name(f"{folder.name}.before")
+    if folder.exists() and not resume:
+        shutil.rmtree(aside, ignore_errors=True)
+        if _has_work(folder):
+            say(f"note: the checkpoints of an earlier run are set aside in {aside}", err=True)
+            folder.rename(aside)
+        else:
+            shutil.rmtree(folder)
     if resume and not known:
         say(f"note: there is nothing to resume in {folder.parent}; this is the beginning", err=True)
     described = {name: str(value) for name, value in settings.items() if name not in NOT_DECISIVE}
-    state = file.stat()
-    described["the input"] = f"{file.name}, {state.st_size} bytes, {state.st_mtime_ns}"
+    described["the input"] = _described(file)
     kept: Checkpoints | None = None
     try:
         with checkpoints(folder, described) as kept:
@@ -65,9 +77,12 @@ def resumable(
     except UnwritableError as error:
         raise OSError(f"{error}. {_after_failing(folder, kept)}") from error
     finally:
-        if not _has_work(folder):  # after bad input nothing is left behind
+        if not _has_work(folder):  # after bad input nothing is left behind, and nothing lost
             shutil.rmtree(folder, ignore_errors=True)
+            if aside.exists() and not resume:
+                aside.rename(folder)
     kept.remove()
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _after_failing(folder: Path, kept: Checkpoints | None) -> str:

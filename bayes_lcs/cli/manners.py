@@ -36,6 +36,7 @@ __all__ = [
     "polite",
     "print_json",
     "readable",
+    "remove_others",
     "say",
     "shown_name",
     "writable_folder",
@@ -67,7 +68,8 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt as interruption:
             _fail(str(interruption) or "interrupted; nothing was written", INTERRUPTED)
         except Exception as error:
-            if hears.any:  # a library that was being imported made an error of it
+            if hears.any and isinstance(error, ImportError | SystemError):
+                # A library that was being imported made an error of it.
                 _fail("interrupted; nothing was written", INTERRUPTED)
             if os.environ.get("BAYES_LCS_TRACEBACK"):
                 raise
@@ -84,7 +86,10 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class _Interruptions:
-    """Remembers whether Ctrl-C was heard, and raises `KeyboardInterrupt` as ever."""
+    """Remembers whether Ctrl-C was heard, and raises `KeyboardInterrupt` as ever.
+
+    Raised in a finaliser or a callback, Python ignores it; then it is raised once more.
+    """
 
     def __init__(self) -> None:
         self.any = False
@@ -95,14 +100,22 @@ class _Interruptions:
         self.any = True
         raise KeyboardInterrupt
 
+    def _not_raised(self, ignored: Any) -> None:
+        if isinstance(ignored.exc_value, KeyboardInterrupt):
+            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        else:
+            self._hook(ignored)
+
     def __enter__(self) -> None:
         self._is_main = threading.current_thread() is threading.main_thread()
         if self._is_main:
             self._before = signal.signal(signal.SIGINT, self._hear)
+            self._hook, sys.unraisablehook = sys.unraisablehook, self._not_raised
 
     def __exit__(self, *_: object) -> None:
         if self._is_main:
             signal.signal(signal.SIGINT, self._before)
+            sys.unraisablehook = self._hook
 
 
 def _cache_compiled_programs() -> None:
@@ -235,6 +248,14 @@ def _shown(cell: Any) -> str:
     if isinstance(cell, float):
         return f"{cell:,.4g}" if abs(cell) < 1000 else f"{cell:,.2f}"
     return shown_name(str(cell))
+
+
+def remove_others(folder: Path, names: tuple[str, ...], written: list[Path]) -> None:
+    """After Ctrl-C: results of an earlier run that were not written anew do not stay beside."""
+    for name in names:
+        if folder / name not in written:
+            for path in (folder / name, folder / f"{name}.sha256"):
+                path.unlink(missing_ok=True)
 
 
 def announce_files(paths: list[Path]) -> None:

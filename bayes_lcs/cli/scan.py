@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["scan"]
 
+LEARNERS = ("tree", "naive_bayes", "rules")
+
 
 def scan(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.")],
@@ -28,7 +30,7 @@ def scan(
         int, typer.Option(min=1, help="Parts of the file.", rich_help_panel=METHOD)
     ] = 64,
     confidence: Annotated[
-        float, typer.Option(help="How sure to be.", rich_help_panel=METHOD)
+        float, typer.Option(min=0.0, max=1.0, help="How sure to be.", rich_help_panel=METHOD)
     ] = 0.997,
     tolerance: Annotated[
         float, typer.Option(help="Share of rows that need not be settled.", rich_help_panel=METHOD)
@@ -40,7 +42,9 @@ def scan(
     predict: Annotated[
         Path | None, typer.Option(help="Another file to predict for.", rich_help_panel=DATA)
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Parts trained side by side.", rich_help_panel=RUN)] = 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Parts trained side by side.", rich_help_panel=RUN)
+    ] = 1,
     no_header: NoHeader = False,
     seed: Seed = 0,
     resume: Resume = False,
@@ -59,6 +63,8 @@ def scan(
       bayes-lcs scan transactions.csv --label kind --learner naive_bayes --whole
     """
     asked = as_asked(locals())
+    if learner not in LEARNERS:
+        raise ValueError(f"--learner must be one of {', '.join(LEARNERS)}, got {learner!r}")
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
     from bayes_lcs.core.memory import require_memory
     from bayes_lcs.data.extent import table_extent
@@ -103,6 +109,7 @@ def _show(classifier: PartialScanClassifier, written: list[Path], as_json: bool)
             {
                 **{name: value for name, value in vars(story).items() if name != "trace"},
                 "classes": classifier.classes_,
+                "interrupted": story.stop_reason == "interrupted",
                 "files": [str(path) for path in written],
             }
         )

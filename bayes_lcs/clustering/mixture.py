@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -29,6 +28,7 @@ from bayes_lcs.clustering.mixture_fit import (
     row_sums,
     statistics_of,
 )
+from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.inference import mixture_scores
 from bayes_lcs.inference.em_stepwise import StepwiseState, stepwise_init, stepwise_step
@@ -476,7 +476,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(
                 f"interrupted after {self.n_iter_} passes over the rows: the best parameters so "
                 "far are kept",
-                ConvergenceWarning,
+                InterruptedWarning,
                 stacklevel=3,
             )
 

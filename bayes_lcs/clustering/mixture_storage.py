@@ -52,6 +52,7 @@ def save_mixture(clusterer: MixtureClusterer, path: str | PathLike[str]) -> None
         "feature_names": list(map(str, getattr(clusterer, "feature_names_in_", []))),
         "n_iter": clusterer.n_iter_,
         "converged": bool(clusterer.converged_),
+        "interrupted": bool(getattr(clusterer, "interrupted_", False)),
         "log_posterior": clusterer.log_posterior_,
         "log_likelihood": clusterer.log_likelihood_,
         "mean_log_likelihood": state.mean.log_likelihood,
@@ -88,7 +89,7 @@ def mixture_from_tree(kind: type[MixtureClusterer], tree: xr.DataTree) -> Mixtur
     model = mixture_of(clusterer, schema, len(parameters.weights))
     clusterer._set_parameters(model, parameters)
     clusterer.trace_ = arrays["trace"]
-    for name in ("n_iter", "converged", "log_posterior", "log_likelihood"):
+    for name in ("n_iter", "converged", "interrupted", "log_posterior", "log_likelihood"):
         setattr(clusterer, f"{name}_", described[name])
     mean = MixtureStatistics(
         np.asarray(tree["mean_components"]),

@@ -23,6 +23,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -118,12 +119,12 @@ class Checkpoints:
         """Forget everything: the run has ended, and its result is kept elsewhere."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def write(self, name: str, arrays: Arrays) -> bool:
+    def write(self, name: str, arrays: Callable[[], Arrays]) -> bool:
         """Write some arrays, or say once that they cannot be kept; later ones are tried again."""
-        plain: dict[str, Any] = {key: np.asarray(value) for key, value in arrays.items()}
-        assert all(value.dtype.kind != "O" for value in plain.values())  # no pickle
 
         def write(part: Path) -> None:
+            plain: dict[str, Any] = {key: np.asarray(value) for key, value in arrays().items()}
+            assert all(value.dtype.kind != "O" for value in plain.values())  # no pickle
             with part.open("wb") as stream:
                 np.savez(stream, **plain)
 
@@ -236,12 +237,13 @@ class Work:
         began = time.monotonic()
         written = True
         if pieces:
-            written = self._kept.write(f"{self._name}.{self._files:04d}", _packed(pieces))
+            packed = partial(_packed, pieces)
+            written = self._kept.write(f"{self._name}.{self._files:04d}", packed)
             if written:
                 self._files, self._unwritten = self._files + 1, ([], snapshot)
         if written:  # no state is newer than the pieces before it
             own = {"identity": np.asarray(self._identity), "files": np.asarray(self._files)}
-            self._kept.write(f"{self._name}.state", {**snapshot(), **own})
+            self._kept.write(f"{self._name}.state", lambda: {**snapshot(), **own})
         self._last = time.monotonic()
         self._pause = float(np.clip((self._last - began) / MOST_OF_TIME, SECONDS, RAREST))
 
@@ -366,6 +368,10 @@ def fingerprint(*things: Any) -> str:
                 digest.update(repr(array.tolist()).encode())
             else:
                 digest.update(np.ascontiguousarray(array).data)
+        elif hasattr(thing, "__code__"):
+            code = thing.__code__
+            add((thing.__qualname__, code.co_code, code.co_consts, code.co_names))
+            add(tuple(cell.cell_contents for cell in thing.__closure__ or ()))
         else:
             # Where an object lies in memory says nothing about it.
             text = re.sub(r" at 0x[0-9a-f]+", "", repr(thing))

@@ -47,6 +47,10 @@ class Extent:
         return self.rows * self.columns
 
 
+MOST_PACKED = 1032
+"""Bytes that one byte of a gzip file can stand for."""
+
+
 def table_extent(path: str | PathLike[str], ignore: Iterable[str] = ()) -> Extent:
     r"""The extent of a file, or of all files of a folder; nothing for what is no table.
 
@@ -103,12 +107,16 @@ def _of_text(stream: IO[bytes], size: int, ignored: int) -> Extent:
         try:
             text = gzip.GzipFile(fileobj=stream).read(SAMPLE_BYTES)
         except (OSError, EOFError, zlib.error):
-            text = b""  # said where the file is read
+            text = b""
+        if not text:
+            return Extent(0, 0, 0, 0, True)  # said where the file is read
         swollen = size * len(text) // max(stream.tell(), 1)
         # The end of a gzip file tells how much was packed, but for whole 4 GiB.
         stream.seek(-4, 2)
-        size = max(int.from_bytes(stream.read(4), "little"), swollen if swollen >> 32 else 0)
-        size = max(size, len(text))
+        told = int.from_bytes(stream.read(4), "little")
+        # What is damaged may tell anything, but nothing is packed tighter than this.
+        told = min(told, MOST_PACKED * size)
+        size = max(told, swollen if swollen >> 32 else 0, len(text))
     lines = max(text.count(b"\n"), text.count(b"\r"), 1)
     first = text.splitlines()[0] if text else b""
     columns = 1 + max(first.count(mark) for mark in (b",", b";", b"\t", b"|"))

@@ -103,8 +103,9 @@ def block_numbers(
         if number is None:
             row = column.first_row(code)
             raise source.error(
-                f"{text!r} is not a number; correct the cell, list it in missing_values=, or read "
-                "names with kind='categories'",
+                f"{text!r} is not a number; correct the cell, leave the column out with "
+                f"ignore=[{name!r}], list it in missing_values=, or read names with "
+                "kind='categories'",
                 row=None if row is None else start + row,
                 column=name,
             )

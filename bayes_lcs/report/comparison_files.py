@@ -41,6 +41,8 @@ __all__ = [
     "save_evidence",
 ]
 
+FOUR_MODELS = (NoSharing(), CompleteSharing(), Prototype(), ClusteredNaiveBayes())
+
 MOST_DRAWN = 200
 """Groups of which a heat map is still readable."""
 
@@ -121,14 +123,13 @@ def compare_table(
     known, unknown = data.labelled(), data.unlabelled()
     if not known.num_rows:
         raise DataError("no row has a label: there is nothing to learn from")
-    clustered = ClusteredNaiveBayes()
-    models = (NoSharing(), CompleteSharing(), Prototype(), clustered)
+    *_, clustered = FOUR_MODELS
     summed: ExactPosterior | None = None
     if fits(partitions_memory(known.num_groups)):
         with suppress(NotExactError):
             summed = exact(clustered, known)
     evidences = None if summed is None else {clustered: evidence_of(summed)}
-    comparison = compare(models, known, seed=seed, precision=precision, known=evidences)
+    comparison = compare(FOUR_MODELS, known, seed=seed, precision=precision, known=evidences)
     if comparison.interrupted:
         raise ComparisonInterrupted(comparison)
     posterior: ExactPosterior | Posterior
@@ -152,8 +153,12 @@ def compare_table(
 
 
 def save_evidence(comparison: Comparison, folder: Path) -> Path:
-    """Write the table of evidences."""
-    return write_csv(comparison.table(), folder / "evidence.csv")
+    """Write the table of evidences; one that Ctrl-C cut short is marked."""
+    table = comparison.table()
+    if comparison.interrupted:
+        table["interrupted"] = [comparison.evidences[i].interrupted for i in comparison.order]
+        table["models_left_out"] = len(FOUR_MODELS) - len(comparison.models)
+    return write_csv(table, folder / "evidence.csv")
 
 
 def save_comparison(found: TableComparison, folder: Path) -> list[Path]:

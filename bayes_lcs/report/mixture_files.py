@@ -100,7 +100,7 @@ def save_clusters(
     """
     model: Any = result.model
     model.save(folder / "mixture.nc")
-    written = [folder / "mixture.nc", write_csv(result.curve, folder / "curve.csv")]
+    written = [folder / "mixture.nc", write_csv(_curve(result), folder / "curve.csv")]
     written.append(
         save_picture(folder / "curve.png", (6.8, 4.3), lambda ax: plot_sampling_curve(result, ax))
     )
@@ -113,6 +113,10 @@ def save_clusters(
         written.append(assignments)
     origin = Origin("cluster", Path(path), result.random_state, options or {})
     return [save_mixture_page(result, folder, origin, counts), *written]
+
+
+def _curve(result: LearningCurveResult) -> pd.DataFrame:
+    return result.curve.assign(interrupted=True) if result.interrupted else result.curve
 
 
 def _save_assignments(

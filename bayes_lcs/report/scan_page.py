@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from bayes_lcs.classification.partial_scan import PartialScanClassifier
 from bayes_lcs.classification.scan import Scan
+from bayes_lcs.classification.scanning import SUSPICIOUS
 from bayes_lcs.report.inline_charts import Axis, line_chart
 from bayes_lcs.report.page import Origin, provenance, render, save_html, short
 from bayes_lcs.report.prediction_table import prediction_table
@@ -19,7 +20,6 @@ __all__ = ["save_scan_page", "scan_page"]
 
 MOST_STEPS = 200
 """Rows of the trace that a page shows."""
-SUSPICIOUS = 0.01
 
 
 def scan_page(

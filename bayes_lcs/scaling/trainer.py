@@ -110,8 +110,8 @@ class EstimatorTrainer:
         if not is_keeping():
             return ""
         if not self._digest:
-            parts = (self._estimator, self._abbreviation, self._source.num_rows, self._holdout.X)
-            self._digest = fingerprint(*parts)
+            parts = (self._estimator, self._abbreviation, self._scoring, self._source.num_rows)
+            self._digest = fingerprint(*parts, *self._holdout)
         return self._digest
 
     def _measured(

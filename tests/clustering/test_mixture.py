@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 from scipy.sparse import csc_matrix, csr_array
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import bayes_lcs as bl
 from bayes_lcs import MixtureClusterer
+from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
@@ -241,7 +241,7 @@ def test_interruption_warns_and_keeps(simulated, monkeypatch):
         return taken(self, requests)
 
     monkeypatch.setattr(PlanExecutor, "statistics", interrupted)
-    with pytest.warns(ConvergenceWarning, match="interrupted after 4 passes"):
+    with pytest.warns(InterruptedWarning, match="interrupted after 4 passes"):
         clusterer = MixtureClusterer(3, random_state=0).fit(X)
     assert not clusterer.converged_
     assert clusterer.predict(X).shape == (300,)

@@ -186,7 +186,7 @@ def test_ctrl_c_before_anything_is_known_writes_nothing(tmp_path):
 
 def test_nothing_is_pickle(tmp_path):
     with checkpoints(tmp_path) as kept, pytest.raises(AssertionError):
-        kept.write("x", {"a": np.array([{}], dtype=object)})
+        kept.write("x", lambda: {"a": np.array([{}], dtype=object)})
     np.savez(tmp_path / "0001-count.state.npz", a=np.array([{}], dtype=object))
     with pytest.raises(bl.DataError, match="damaged"), checkpoints(tmp_path):
         count_to(3)
@@ -220,6 +220,7 @@ def test_fingerprints_do_not_depend_on_addresses():
         (([1], [2]), ([1, 2], [])),
         (("a",), ("b",)),
         ((1,), (True,)),
+        ((lambda x: x + 1,), (lambda x: x + 2,)),
         ((np.array(["a", None], dtype=object),), (np.array(["a", "None"], dtype=object),)),
     ],
 )
