@@ -14,6 +14,7 @@ from bayes_lcs.cli.manners import (
     plain_table,
     print_json,
     readable,
+    remove_others,
     say,
     shown_name,
     writable_folder,
