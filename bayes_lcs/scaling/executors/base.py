@@ -22,7 +22,7 @@ class Blocks:
     ) -> None:
         self.owner = owner
         self.load = load
-        self.keys = list(keys)
+        self.keys = keys  # not a list of them: slices of an array are cut when they are asked for
         self.number = owner._next_number()
         self.held: list[Any] = []
 
@@ -34,7 +34,7 @@ class Blocks:
     def release(self) -> None:
         """Let them go."""
         self.owner._release(self)
-        self.keys = []
+        self.keys = ()
 
 
 class BaseExecutor(ABC):
