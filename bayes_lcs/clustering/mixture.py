@@ -8,7 +8,7 @@ that they found.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from numbers import Integral, Real
 from os import PathLike
@@ -179,6 +179,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     }
 
     categories_: list[NDArray[Any]]
+    plan_: PatternPlan | None
     _fitted_weight: float
     _stepwise: StepwiseState | None
 
@@ -251,6 +252,76 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             self._keep(fit_mixture(self, known, e_step, rng, before, self.categories_))
         self._fitted_weight = data.total
         self._stepwise = None
+        return self
+
+    def fit_file(
+        self,
+        path: str | PathLike[str],
+        *,
+        features: Sequence[str] | None = None,
+        ignore: Iterable[str] = (),
+        missing_values: Iterable[str] | Mapping[str, Iterable[str]] = ("",),
+        encoding: str = "utf-8",
+        delimiter: str | None = None,
+        header: bool | Sequence[str] = True,
+        memory: int = 1 << 28,
+        folder: str | PathLike[str] | None = None,
+    ) -> MixtureClusterer:
+        """Fit the mixture to files that need not fit into memory.
+
+        One pass over the files codes their rows and learns the values of every column; the coded
+        rows lie on disk meanwhile, in blocks, each of which is read by whoever works on it. After
+        it the clusterer is the same as after `fit` of the same rows as text, but for rounding.
+
+        Parameters
+        ----------
+        path
+            A CSV or Parquet file, or a folder of such files with the same columns of the same
+            types, which are read in the order of their names.
+        features, ignore
+            The columns to use, or those to leave out.
+        missing_values
+            Cells that mean "missing", as in `bayes_lcs.read_grouped`.
+        encoding, delimiter, header
+            Of text files, as in `bayes_lcs.read_grouped`.
+        memory
+            Bytes that rows laid out for EM may take; if they would take more they are laid out on
+            disk, and read at each pass. What one block takes, and Python with its libraries, is not
+            counted.
+        folder
+            Where coded rows are kept while fitting, in a folder of their own that is removed at the
+            end; by default where the system keeps temporary files. Workers on other machines must
+            see it.
+
+        Returns
+        -------
+        self : MixtureClusterer
+            The fitted clusterer.
+        """
+        from bayes_lcs.clustering.mixture_files import rows_of_files
+        from bayes_lcs.data.file_source import FileSource
+
+        self._validate_params()
+        if self.warm_start or not isinstance(self.categories, str):
+            raise ValueError("fit_file begins anew and learns the categories from the files")
+        source = FileSource(
+            path,
+            features=features,
+            ignore=ignore,
+            missing_values=missing_values,
+            encoding=encoding,
+            delimiter=delimiter,
+            header=header,
+        )
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        with rows_of_files(source, self._precision, memory, folder, self.executor) as rows:
+            categories = [np.array(names, dtype=object) for names in rows.values.values()]
+            rng = np.random.default_rng(seed)
+            self._keep(fit_mixture(self, rows, rows.e_step, rng, None, categories))
+            self._fitted_weight = rows.e_step.weight
+            self.feature_names_in_ = np.array(list(rows.values), dtype=object)
+        self.n_features_in_, self.categories_ = len(categories), categories
+        self.plan_, self._stepwise = None, None
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureClusterer:
@@ -500,7 +571,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     @contextmanager
     def _e_step(self, data: WeightedRows) -> Iterator[Any]:
         """Whoever takes statistics of rows in memory: all cores, or the executor."""
-        self.plan_: PatternPlan | None = None
+        self.plan_ = None
         if self.executor is not None and self.executor.mesh is None:
             from bayes_lcs.inference.em_blocks import BlockEStep, RowSlices, as_they_are
 

@@ -3,14 +3,16 @@
 Rows are cut into blocks whose size depends on nothing but the rows, and each block is laid out
 once (`bayes_lcs.inference.pattern_plan`) where it lies. Parameters are sent to all blocks, their
 sums come back in float64 and are merged in the order of the blocks: every executor gives the same
-numbers.
+numbers. Layouts that memory would not hold are kept on disk, and read at each pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +24,8 @@ from bayes_lcs.data.checkpoints import fingerprint
 from bayes_lcs.data.coded import CodedColumns
 from bayes_lcs.inference.em_executor import PlanExecutor, Precision
 from bayes_lcs.inference.mixture_starts import column_counts
-from bayes_lcs.inference.pattern_plan import PatternPlan, plan_rows
+from bayes_lcs.inference.pattern_plan import plan_rows
+from bayes_lcs.inference.plan_files import open_plan, save_plan
 
 __all__ = ["BLOCK_ROWS", "BlockEStep", "BlockFacts", "RowBlock", "RowSlices", "as_they_are"]
 
@@ -93,6 +96,9 @@ class BlockEStep:
         ``read(key)`` is the block of a key.
     precision
         Of the sums within a block; between blocks they are in float64.
+    folder
+        Where layouts are kept between passes, seen by whoever works on blocks; None keeps them in
+        memory.
     """
 
     def __init__(
@@ -101,10 +107,11 @@ class BlockEStep:
         read: Callable[[Any], RowBlock],
         keys: Sequence[Any],
         precision: Precision = "double",
+        folder: Path | None = None,
     ) -> None:
         self.executor = executor
         self.precision: Precision = precision
-        self.placed = executor.place(partial(_lay_out, read, precision), keys)
+        self.placed = executor.place(partial(_lay_out, read, precision, folder), keys)
         self.facts: list[BlockFacts] = executor.each(self.placed, _facts)
 
     @property
@@ -127,7 +134,8 @@ class BlockEStep:
 
     def statistics(self, requests: Sequence[MixtureParameters]) -> list[MixtureStatistics]:
         """Statistics at each of some parameters, all together."""
-        parts = self.executor.each(self.placed, _statistics, list(requests))
+        take = partial(_statistics, self.precision)
+        parts = self.executor.each(self.placed, take, list(requests))
         return [reduce(merge_sums, answers) for answers in zip(*parts, strict=True)]
 
     def close(self) -> None:
@@ -136,23 +144,38 @@ class BlockEStep:
 
 
 class _LaidOut(NamedTuple):
+    """A block; its layout, or where that is kept."""
+
     facts: BlockFacts
-    executor: PlanExecutor
+    layout: PlanExecutor | Path
 
 
-def _lay_out(read: Callable[[Any], RowBlock], precision: Precision, key: Any) -> _LaidOut:
+def _lay_out(
+    read: Callable[[Any], RowBlock], precision: Precision, folder: Path | None, key: Any
+) -> _LaidOut:
     table, weights = read(key)
-    plan: PatternPlan = plan_rows(table, weights)
+    plan = plan_rows(table, weights)
     # One thread: what works on other blocks at the same time takes the other cores.
     executor = PlanExecutor(plan, precision, cores=1)
     counts = column_counts(table, weights)
     digest = fingerprint(*executor.identity())
-    return _LaidOut(BlockFacts(table.num_rows, plan.total_weight, counts, digest), executor)
+    facts = BlockFacts(table.num_rows, plan.total_weight, counts, digest)
+    if folder is None:
+        return _LaidOut(facts, executor)
+    # Blocks may be equal, and a lost one laid out again while its old worker still writes.
+    path = folder / f"layout-{digest[:16]}-{uuid4().hex}.npz"
+    save_plan(plan, path)
+    return _LaidOut(facts, path)
 
 
 def _facts(_: None, block: _LaidOut) -> BlockFacts:
     return block.facts
 
 
-def _statistics(requests: list[MixtureParameters], block: _LaidOut) -> list[MixtureStatistics]:
-    return block.executor.statistics(requests)
+def _statistics(
+    precision: Precision, requests: list[MixtureParameters], block: _LaidOut
+) -> list[MixtureStatistics]:
+    layout = block.layout
+    if isinstance(layout, Path):
+        layout = PlanExecutor(open_plan(layout), precision, cores=1)
+    return layout.statistics(requests)

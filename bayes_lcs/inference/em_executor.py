@@ -12,7 +12,6 @@ responsibilities are float32; sums are float32 within a chunk of rows and float6
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -23,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.interruption import interruptible
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.statistics import merge_sums
@@ -165,7 +165,7 @@ class PlanExecutor:
         self.plan = plan
         self.precision: Precision = precision
         self.dtype = np.dtype(np.float64 if precision == "double" else np.float32)
-        self.cores = cores or _cores()
+        self.cores = cores or num_cores()
         self.cancelled = False
         self.num_parts = min(self.cores, len(plan.chunks))
         # So few rows that handing them to threads would take longer are worked on by this one.
@@ -255,10 +255,6 @@ def _whole_vectors(size: int, itemsize: int) -> int:
     """``size``, or a little more; so few that they are less than half a vector are left alone."""
     lanes = VECTOR_BYTES // itemsize
     return size if 2 * size <= lanes else -(-size // lanes) * lanes
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 def _log(values: FloatArray) -> FloatArray:

@@ -6,7 +6,10 @@ None for the plain way, and returns a dictionary of arrays; and name it in `ALGO
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
+
 import numpy as np
+import pandas as pd
 
 import bayes_lcs as bl
 
@@ -51,8 +54,24 @@ def number_of_components(executor):
     return {"scores": np.array(list(found.criterion_scores_.values()))}
 
 
+def em_out_of_core(executor):
+    """The rows of a file, laid out on disk; the plain way has them in memory."""
+    frame = pd.DataFrame(rows_of_clusters()[0], columns=list("abcdef"))
+    frame = frame.mask(frame < 0).apply(lambda column: column.map("v{:.0f}".format, "ignore"))
+    settings = {"max_iter": 15, "tol": 0.0, "precision": "double", "random_state": 3}
+    clusterer = bl.MixtureClusterer(3, executor=executor, **settings)
+    if executor is None:
+        clusterer.fit(frame)
+    else:
+        with TemporaryDirectory() as folder:
+            frame.to_parquet(f"{folder}/rows.parquet", index=False)
+            clusterer.fit_file(f"{folder}/rows.parquet", memory=0)
+    return {"cells": np.hstack(clusterer.probabilities_), "trace": clusterer.trace_}
+
+
 ALGORITHMS = {
     "em": em,
     "accelerated EM": accelerated_em,
+    "EM out of core": em_out_of_core,
     "number of components": number_of_components,
 }

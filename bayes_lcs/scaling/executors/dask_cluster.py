@@ -18,7 +18,7 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from bayes_lcs.core.errors import ExecutorError
-from bayes_lcs.scaling.executors.base import BaseExecutor, Blocks
+from bayes_lcs.core.executor_base import BaseExecutor, Blocks
 from bayes_lcs.scaling.executors.parcels import opened, packed, packed_function
 
 __all__ = ["DaskExecutor"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lcs.scaling.executors.base import BaseExecutor, Blocks
+from bayes_lcs.core.executor_base import BaseExecutor, Blocks
 
 __all__ = ["DeviceExecutor"]
 

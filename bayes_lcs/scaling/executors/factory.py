@@ -17,11 +17,11 @@ def executor(kind: str = "processes", **options: Any) -> Any:
     Parameters
     ----------
     kind : {"serial", "processes", "dask", "devices"}
-        ``"serial"`` is this process. ``"processes"`` are worker processes on this machine
-        (``workers``, ``retries``, ``timeout``). ``"dask"`` is a Dask cluster: ``scheduler`` is a
-        ``distributed.Client`` or an address such as ``"tcp://10.0.0.1:8786"``; without it a cluster
-        is begun on this machine, bound to 127.0.0.1 (``workers``, ``timeout``). ``"devices"`` are
-        the devices of JAX (``devices``).
+        ``"serial"`` is this process (``threads``, one by default). ``"processes"`` are worker
+        processes on this machine (``workers``, ``retries``, ``timeout``). ``"dask"`` is a Dask
+        cluster: ``scheduler`` is a ``distributed.Client`` or an address such as
+        ``"tcp://10.0.0.1:8786"``; without it a cluster is begun on this machine, bound to 127.0.0.1
+        (``workers``, ``timeout``). ``"devices"`` are the devices of JAX (``devices``).
     options
         Of the kind.
 
@@ -48,9 +48,9 @@ def executor(kind: str = "processes", **options: Any) -> Any:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     made: Executor
     if kind == "serial":
-        from bayes_lcs.scaling.executors.serial import SerialExecutor
+        from bayes_lcs.core.local_executor import LocalExecutor
 
-        made = SerialExecutor(**options)
+        made = LocalExecutor(**options)
     elif kind == "processes":
         from bayes_lcs.scaling.executors.processes import ProcessExecutor
 

@@ -9,14 +9,14 @@ given up with an error.
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, cast
 
+from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.errors import ExecutorError
-from bayes_lcs.scaling.executors.base import BaseExecutor, Blocks
+from bayes_lcs.core.executor_base import BaseExecutor, Blocks
 from bayes_lcs.scaling.executors.parcels import opened, packed, packed_function
 from bayes_lcs.scaling.executors.worker import serve
 
@@ -110,7 +110,7 @@ class ProcessExecutor(BaseExecutor):
         self, workers: int | None = None, *, retries: int = 2, timeout: float | None = None
     ) -> None:
         super().__init__()
-        size = _cores() if workers is None else int(workers)
+        size = num_cores() if workers is None else int(workers)
         if size < 1 or retries < 0:
             raise ValueError("workers must be at least 1, and retries at least 0")
         self.retries = retries
@@ -283,7 +283,3 @@ class ProcessExecutor(BaseExecutor):
     def _release(self, placed: Blocks) -> None:
         self._placed.pop(placed.number, None)
         self._forget(placed.number)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
