@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from bayes_lcs.report.scan_plots import plot_scan as plot_scan
     from bayes_lcs.scaling.convergence import convergence_curves as convergence_curves
     from bayes_lcs.scaling.coreset_stream import CoresetStream as CoresetStream
+    from bayes_lcs.scaling.coreset_tree import coreset_tree as coreset_tree
     from bayes_lcs.scaling.coresets import Coreset as Coreset
     from bayes_lcs.scaling.coresets import coreset as coreset
     from bayes_lcs.scaling.executors.factory import executor as executor
@@ -138,6 +139,7 @@ _HOMES = {
     "conditional_evidence": "bayes_lcs.evaluation.evidence",
     "convergence_curves": "bayes_lcs.scaling.convergence",
     "coreset": "bayes_lcs.scaling.coresets",
+    "coreset_tree": "bayes_lcs.scaling.coreset_tree",
     "cross_validate": "bayes_lcs.evaluation.cross_validation",
     "evidence": "bayes_lcs.evaluation.evidence",
     "evidence_curve": "bayes_lcs.evaluation.evidence_curve",
@@ -216,6 +218,7 @@ __all__ = [
     "conditional_evidence",
     "convergence_curves",
     "coreset",
+    "coreset_tree",
     "cross_validate",
     "evidence",
     "evidence_curve",

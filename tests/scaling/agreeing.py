@@ -69,9 +69,23 @@ def em_out_of_core(executor):
     return {"cells": np.hstack(clusterer.probabilities_), "trace": clusterer.trace_}
 
 
+def points():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2300, 3)) + 8 * rng.integers(0, 4, (2300, 1))
+    return X, rng.exponential(size=len(X))
+
+
+def tree_of_coresets(executor):
+    """23 blocks: leaves without a neighbour on several levels."""
+    X, weights = points()
+    found = bl.coreset_tree(X, 4, 40, sample_weight=weights, block_rows=100, executor=executor)
+    return {"points": found.points, "weights": found.weights}
+
+
 ALGORITHMS = {
     "em": em,
     "accelerated EM": accelerated_em,
     "EM out of core": em_out_of_core,
     "number of components": number_of_components,
+    "tree of coresets": tree_of_coresets,
 }
