@@ -6,6 +6,7 @@ None for the plain way, and returns a dictionary of arrays; and name it in `ALGO
 
 from __future__ import annotations
 
+import warnings
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -82,10 +83,26 @@ def tree_of_coresets(executor):
     return {"points": found.points, "weights": found.weights}
 
 
+def chains(executor):
+    """Chains that start apart and need different numbers of slots."""
+    data, _ = bl.meeting_requests(seed=1, rows_per_person=6)
+    model = bl.ClusteredNaiveBayes(concentration=bl.Gamma(1.0, 1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bl.SamplingWarning)
+        found = bl.sample(model, data, draws=20, chains=3, seed=5, executor=executor)
+    tree = found.datatree
+    return {
+        "z": tree["posterior"]["z"].to_numpy(),
+        "concentration": tree["posterior"]["concentration"].to_numpy(),
+        "log_joint": tree["sample_stats"]["log_joint"].to_numpy(),
+    }
+
+
 ALGORITHMS = {
     "em": em,
     "accelerated EM": accelerated_em,
     "EM out of core": em_out_of_core,
+    "chains": chains,
     "number of components": number_of_components,
     "tree of coresets": tree_of_coresets,
 }
