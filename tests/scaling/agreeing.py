@@ -98,11 +98,22 @@ def chains(executor):
     }
 
 
+def partial_scan(executor):
+    X, _ = points()
+    y = np.where(X[:, 0] > 12, "high", "low")
+    classifier = bl.PartialScanClassifier(
+        "tree", 12, early_stop=False, executor=executor, random_state=2
+    )
+    found = classifier.fit(X + np.random.default_rng(3).normal(size=X.shape), y)
+    return {"probabilities": found.predict_proba(X), "parts": np.array(found.parts_)}
+
+
 ALGORITHMS = {
     "em": em,
     "accelerated EM": accelerated_em,
     "EM out of core": em_out_of_core,
     "chains": chains,
+    "partial scan": partial_scan,
     "number of components": number_of_components,
     "tree of coresets": tree_of_coresets,
 }
