@@ -18,6 +18,7 @@ import bayes_lcs as bl
 
 KINDS = {
     "serial": {},
+    "threads": {"threads": 2},
     "processes": {"workers": 2, "timeout": 120.0},
     "dask": {"workers": 2, "timeout": 60.0},
     "devices": {},
@@ -26,7 +27,8 @@ KINDS = {
 
 @pytest.fixture(scope="module", params=list(KINDS))
 def anywhere(request):
-    with bl.executor(request.param, **KINDS[request.param]) as executor:
+    kind = "serial" if request.param == "threads" else request.param
+    with bl.executor(kind, **KINDS[request.param]) as executor:
         yield executor
 
 

@@ -21,6 +21,7 @@ from tests.scaling import agreeing
 
 KINDS = {
     "serial": {},
+    "threads": {"threads": 2},
     "processes": {"workers": 2, "timeout": 300.0},
     "dask": {"workers": 2, "timeout": 120.0},
     "devices": {},
@@ -29,7 +30,8 @@ KINDS = {
 
 @pytest.fixture(scope="module", params=list(KINDS))
 def executor(request):
-    with bl.executor(request.param, **KINDS[request.param]) as made:
+    kind = "serial" if request.param == "threads" else request.param
+    with bl.executor(kind, **KINDS[request.param]) as made:
         yield made
 
 

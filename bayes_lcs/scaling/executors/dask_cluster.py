@@ -115,6 +115,7 @@ class DaskExecutor(BaseExecutor):
         self._check()
         program = self._program(packed_function(function))
         parcels = [self._counted(packed(task)) for task in tasks]
+        self.traffic.calls += len(tasks)
         found = self._gathered([self._submit(_run, program, parcel) for parcel in parcels])
         return [opened(parcel) for _, parcel in found]
 
@@ -124,6 +125,7 @@ class DaskExecutor(BaseExecutor):
         placed = Blocks(self, load, keys)
         program = self._program(packed_function(load))
         parcels = [self._counted(packed(key)) for key in keys]
+        self.traffic.calls += len(keys)
         placed.held = [self._submit(_load, program, parcel) for parcel in parcels]
         self._wait(placed.held)
         homes = self.client.who_has(placed.held)
@@ -136,15 +138,22 @@ class DaskExecutor(BaseExecutor):
         """``function(params, block)`` of all blocks, in their order."""
         self._check(placed)
         program = self._program(packed_function(function, params))
-        homes = self._homes[placed.number]
+        self.traffic.calls += placed.num_blocks
+        groups: dict[str | None, list[int]] = {}
+        for number, home in enumerate(self._homes[placed.number]):
+            groups.setdefault(home, []).append(number)
+        # One task for all blocks of a worker: a task costs Dask some milliseconds.
         futures = [
-            self._submit(_each, program, block, home=home)
-            for block, home in zip(placed.held, homes, strict=True)
+            self._submit(_each, program, [placed.held[number] for number in numbers], home=home)
+            for home, numbers in groups.items()
         ]
-        found = self._gathered(futures)
-        # After the death of a worker, a block is where it was worked on last.
-        self._homes[placed.number] = [home for home, _ in found]
-        return [opened(parcel) for _, parcel in found]
+        results: list[Any] = [None] * placed.num_blocks
+        for numbers, (home, parcel) in zip(groups.values(), self._gathered(futures), strict=True):
+            for number, result in zip(numbers, opened(parcel), strict=True):
+                results[number] = result
+                # After the death of a worker, a block is where it was worked on last.
+                self._homes[placed.number][number] = home
+        return results
 
     def close(self) -> None:
         """Close the connection, and end a cluster that was begun here."""
@@ -170,7 +179,6 @@ class DaskExecutor(BaseExecutor):
     def _submit(
         self, function: Callable[..., Any], *arguments: Any, home: str | None = None
     ) -> Any:
-        self.traffic.calls += 1
         where = {} if home is None else {"workers": [home], "allow_other_workers": True}
         return self.client.submit(function, *arguments, pure=False, **where)
 
@@ -194,11 +202,11 @@ class DaskExecutor(BaseExecutor):
         from distributed.scheduler import KilledWorker
 
         heard = time.monotonic()
-        while futures:
+        # Results that lay in a worker which died are not there any more, and come again.
+        while any(future.status not in ("finished", "error") for future in futures):
             try:
                 with self.client.as_current():
                     wait(futures, timeout=LOOK)
-                break
             except CancelledError as error:
                 raise self._lost() from error
             except TimeoutError:
@@ -206,17 +214,15 @@ class DaskExecutor(BaseExecutor):
                     heard = time.monotonic()
                 elif time.monotonic() - heard > self.timeout:
                     raise self._lost() from None
-        for number, future in enumerate(futures):
+        for future in futures:
             if future.status == "error":
                 found = future.exception()
                 if isinstance(found, KilledWorker):
                     raise ExecutorError(
-                        f"task or block {number}: its worker died {found.allowed_failures + 1} "
-                        "times; was memory short, or is the function at fault?"
+                        f"the worker of a task died {found.allowed_failures + 1} times; was "
+                        "memory short, or is the function at fault?"
                     ) from found
                 raise found
-            if future.status != "finished":
-                raise self._lost()
 
     def _is_alive(self) -> bool:
         comm = getattr(self.client, "scheduler_comm", None)
@@ -256,9 +262,10 @@ def _run(program: bytes, task: bytes) -> tuple[str, bytes]:
     return _here(), packed(opened(head)(opened(task)))
 
 
-def _each(program: bytes, held: _Held) -> tuple[str, bytes]:
+def _each(program: bytes, held: list[_Held]) -> tuple[str, bytes]:
     head, params = opened(program)
-    return _here(), packed(opened(head)(params, held.block))
+    function = opened(head)
+    return _here(), packed([function(params, one.block) for one in held])
 
 
 def _here() -> str:
