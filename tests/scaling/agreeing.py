@@ -108,12 +108,34 @@ def partial_scan(executor):
     return {"probabilities": found.predict_proba(X), "parts": np.array(found.parts_)}
 
 
+def kmeans(executor):
+    X, weights = points()
+    found = bl.KMeans(5, n_init=2, tol=0.0, random_state=0, executor=executor)
+    found.fit(X, sample_weight=weights)
+    return {
+        "centers": found.cluster_centers_,
+        "costs": np.array([result.inertia for result in found.results_]),
+        "iterations": np.array([result.n_iter for result in found.results_]),
+        "labels": found.labels_,
+    }
+
+
+def kmeans_with_an_empty_cluster(executor):
+    """Two starts far from all points: their clusters are given the farthest points."""
+    X, weights = points()
+    start = np.concatenate([X[:3], [[900.0, 900.0, 900.0], [-900.0, -900.0, -900.0]]])
+    found = bl.KMeans(5, init=start, executor=executor).fit(X, sample_weight=weights)
+    return {"centers": found.cluster_centers_, "iterations": np.array([found.n_iter_])}
+
+
 ALGORITHMS = {
     "em": em,
     "accelerated EM": accelerated_em,
     "EM out of core": em_out_of_core,
     "chains": chains,
     "partial scan": partial_scan,
+    "k-means": kmeans,
+    "k-means, empty cluster": kmeans_with_an_empty_cluster,
     "number of components": number_of_components,
     "tree of coresets": tree_of_coresets,
 }

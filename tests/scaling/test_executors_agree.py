@@ -16,6 +16,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import bayes_lcs as bl
+from bayes_lcs.clustering import lloyd_blocks
 from bayes_lcs.inference import em_blocks
 from tests.scaling import agreeing
 
@@ -39,6 +40,7 @@ def executor(request):
 def small_blocks(monkeypatch):
     """A few rows are then many blocks."""
     monkeypatch.setattr(em_blocks, "BLOCK_ROWS", 400)
+    monkeypatch.setattr(lloyd_blocks, "BLOCK_ROWS", 400)
 
 
 @cache
