@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bayes_lcs.clustering.mixture import MixtureClusterer as MixtureClusterer
     from bayes_lcs.clustering.online_kmeans import OnlineKMeans as OnlineKMeans
     from bayes_lcs.core.errors import CheckpointWarning as CheckpointWarning
+    from bayes_lcs.core.errors import ExecutorError as ExecutorError
     from bayes_lcs.core.errors import InterruptedWarning as InterruptedWarning
     from bayes_lcs.core.errors import NotExactError as NotExactError
     from bayes_lcs.core.priors import Gamma as Gamma
@@ -88,8 +89,10 @@ if TYPE_CHECKING:
     from bayes_lcs.report.scan_plots import plot_scan as plot_scan
     from bayes_lcs.scaling.convergence import convergence_curves as convergence_curves
     from bayes_lcs.scaling.coreset_stream import CoresetStream as CoresetStream
+    from bayes_lcs.scaling.coreset_tree import coreset_tree as coreset_tree
     from bayes_lcs.scaling.coresets import Coreset as Coreset
     from bayes_lcs.scaling.coresets import coreset as coreset
+    from bayes_lcs.scaling.executors.factory import executor as executor
     from bayes_lcs.scaling.learning_curve import learning_curve_sample as learning_curve_sample
     from bayes_lcs.scaling.result import LearningCurveResult as LearningCurveResult
 
@@ -104,6 +107,7 @@ _HOMES = {
     "DriftWarning": "bayes_lcs.classification.scanning",
     "EvidenceWarning": "bayes_lcs.evaluation.log_evidence",
     "ExactPosterior": "bayes_lcs.inference.exact_posterior",
+    "ExecutorError": "bayes_lcs.core.errors",
     "Gamma": "bayes_lcs.core.priors",
     "GeneralizedClusterer": "bayes_lcs.clustering.generalized",
     "GroupedTable": "bayes_lcs.data.table",
@@ -135,10 +139,12 @@ _HOMES = {
     "conditional_evidence": "bayes_lcs.evaluation.evidence",
     "convergence_curves": "bayes_lcs.scaling.convergence",
     "coreset": "bayes_lcs.scaling.coresets",
+    "coreset_tree": "bayes_lcs.scaling.coreset_tree",
     "cross_validate": "bayes_lcs.evaluation.cross_validation",
     "evidence": "bayes_lcs.evaluation.evidence",
     "evidence_curve": "bayes_lcs.evaluation.evidence_curve",
     "exact": "bayes_lcs.inference.exact",
+    "executor": "bayes_lcs.scaling.executors.factory",
     "learning_curve": "bayes_lcs.evaluation.learning_curves",
     "learning_curve_sample": "bayes_lcs.scaling.learning_curve",
     "leave_one_out": "bayes_lcs.evaluation.leave_out",
@@ -179,6 +185,7 @@ __all__ = [
     "DriftWarning",
     "EvidenceWarning",
     "ExactPosterior",
+    "ExecutorError",
     "Gamma",
     "GeneralizedClusterer",
     "GroupedTable",
@@ -211,10 +218,12 @@ __all__ = [
     "conditional_evidence",
     "convergence_curves",
     "coreset",
+    "coreset_tree",
     "cross_validate",
     "evidence",
     "evidence_curve",
     "exact",
+    "executor",
     "learning_curve",
     "learning_curve_sample",
     "leave_one_out",

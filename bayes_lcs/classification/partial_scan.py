@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from bayes_lcs.classification.agreement import BOUNDS, RULES, Agreement
@@ -32,6 +32,7 @@ from bayes_lcs.classification.scan_parts import ArrayParts, FilePartSource
 from bayes_lcs.classification.scan_rows import RowKinds, known_rows, labelled_rows, take_rows
 from bayes_lcs.classification.scan_storage import load_ensemble, save_ensemble
 from bayes_lcs.classification.scanning import Ensemble, ScanPlan, scan
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.data.errors import DataError, naming
 from bayes_lcs.data.file_parts import FileParts
 
@@ -88,6 +89,9 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     n_jobs : int, default=None
         Parts that are trained side by side. The result does not depend on it, but some parts may
         have been read for nothing.
+    executor : Executor or None, default=None
+        Where parts are trained, from `bayes_lcs.executor`, as many side by side as it has workers;
+        ``n_jobs`` is then not looked at. Clones share it, `save` leaves it out.
     random_state : int, RandomState instance or None, default=None
         Seed of all that is random.
 
@@ -143,6 +147,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         "on_drift": [StrOptions({"warn", "read_on"})],
         "benefit_only": [list, tuple],
         "n_jobs": [Integral, None],
+        "executor": [HasMethods(["run", "place", "each"]), None],
         "random_state": ["random_state"],
     }
 
@@ -164,6 +169,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         on_drift: str = "warn",
         benefit_only: Sequence[str] = (),
         n_jobs: int | None = None,
+        executor: Executor | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.base = base
@@ -181,6 +187,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.on_drift = on_drift
         self.benefit_only = benefit_only
         self.n_jobs = n_jobs
+        self.executor = executor
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> PartialScanClassifier:
@@ -404,6 +411,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             self.n_jobs,
             self.on_drift == "read_on",
             int(state.randint(np.iinfo(np.int32).max)),
+            self.executor,
         )
 
     def _keep(self, found: Ensemble) -> None:

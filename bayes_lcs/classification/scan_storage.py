@@ -37,7 +37,7 @@ def save_ensemble(classifier: PartialScanClassifier, path: str | PathLike[str]) 
     """Write settings, models and the story of the scan, atomically, with a checksum."""
     from skops import io
 
-    settings = classifier.get_params(deep=False)
+    settings = {**classifier.get_params(deep=False), "executor": None}  # workers are no settings
     if callable(settings["benefit"]) or (
         isinstance(settings["benefit"], dict) and any(map(callable, settings["benefit"].values()))
     ):

@@ -24,6 +24,7 @@ from bayes_lcs.classification.scan_parts import PartSource, RowPart
 from bayes_lcs.classification.scan_rows import take_rows
 from bayes_lcs.classification.settling import BatchRows, SequentialRows
 from bayes_lcs.core.errors import InterruptedWarning
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.interruption import interruptible
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.data.checkpoints import Work, fingerprint, work
@@ -59,6 +60,7 @@ class ScanPlan:
     n_jobs: int | None
     reads_on: bool
     seed: int
+    executor: Executor | None = None
 
 
 class Ensemble(NamedTuple):
@@ -129,10 +131,15 @@ def _trained(plan: ScanPlan, source: PartSource, written: Work) -> Iterator[tupl
                 part, 0, None, "these rows are others than when the scan began; begin anew"
             )
         yield part, model_from_arrays(piece, plan.base)
-    together, is_kept = effective_n_jobs(plan.n_jobs), written.is_kept
+    is_kept = written.is_kept
+    together = effective_n_jobs(plan.n_jobs) if plan.executor is None else plan.executor.num_workers
     while batch := list(islice(parts, together)):
         features = [plan.features(part.X) for part in batch]
-        if len(batch) == 1:
+        if plan.executor is not None:
+            # The features are what is learned from; other columns stay here.
+            tasks = [(X, part._replace(X=None)) for X, part in zip(features, batch, strict=True)]
+            models = plan.executor.run(partial(_train_task, plan.base, plan.seed), tasks)
+        elif len(batch) == 1:
             models = [interruptible(partial(_train, plan.base, features[0], batch[0], plan.seed))]
         else:
             models = Parallel(together)(
@@ -162,6 +169,10 @@ def _train(base: Any, X: Any, part: RowPart, seed: int) -> Any:
             f"{type(base).__name__} cannot be trained on part {part.number + 1}, rows "
             f"{part.first_row} to {last}: {error}"
         ) from error
+
+
+def _train_task(base: Any, seed: int, task: tuple[Any, RowPart]) -> Any:
+    return _train(base, *task, seed)
 
 
 class _Run:

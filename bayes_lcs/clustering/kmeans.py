@@ -1,11 +1,13 @@
 """k-means of weighted points, as a scikit-learn estimator.
 
-The objective is ``sum_i w_i min_j |mu_j - x_i|^2``. Lloyd's iterations are scikit-learn's; starts,
-weights of coresets and the bookkeeping of several starts are here.
+The objective is ``sum_i w_i min_j |mu_j - x_i|^2``. Lloyd's iterations are scikit-learn's, or
+those of `bayes_lcs.clustering.lloyd_blocks` where an executor has the points; starts, weights of
+coresets and the bookkeeping of several starts are here.
 """
 
 from __future__ import annotations
 
+from contextlib import closing
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,11 +21,13 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from bayes_lcs.clustering.kmeans_starts import STARTS, draw_centers, nearest
+from bayes_lcs.clustering.lloyd_blocks import LloydOnBlocks
+from bayes_lcs.core.executors import Executor
 
 __all__ = ["KMeans"]
 
@@ -60,6 +64,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     n_jobs : int, default=-1
         Starts that run side by side; as many as there are processors by default. The result does
         not depend on it.
+    executor : Executor or None, default=None
+        Where blocks of points are looked at, from `bayes_lcs.executor`; starts then run one after
+        the other. None is this process. Results are the same but for rounding.
 
     Attributes
     ----------
@@ -104,6 +111,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
+        "executor": [HasMethods(["run", "place", "each"]), None],
     }
 
     def __init__(
@@ -116,6 +124,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = -1,
+        executor: Executor | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -124,6 +133,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
         """Find clusters.
@@ -159,6 +169,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Starts run side by side, a thread each: one start is too little work to share out."""
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
+        if self.executor is not None:
+            return self._on_blocks(self.executor, X, weights, seeds)
         if not isinstance(self.init, str):
             return [self._lloyd(X, weights, self._given(X))]
         threads = min(self.n_init, effective_n_jobs(self.n_jobs))
@@ -171,6 +183,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
         with threadpool_limits(1, user_api="blas"):
             return list(Parallel(threads, prefer="threads")(delayed(alone)(s) for s in seeds))
+
+    def _on_blocks(
+        self, executor: Executor, X: FloatArray, weights: FloatArray, seeds: Any
+    ) -> list[KMeansResult]:
+        """Starts one after the other, each on all workers."""
+        starts = [self._given(X)] if not isinstance(self.init, str) else None
+        if starts is None:
+            starts = [
+                draw_centers(X, self.n_clusters, self.init, np.random.RandomState(seed), weights)
+                for seed in seeds
+            ]
+        with closing(LloydOnBlocks(executor, X, weights)) as lloyd:
+            return [KMeansResult(*lloyd.run(start, self.max_iter, self.tol)) for start in starts]
 
     def _given(self, X: FloatArray) -> FloatArray:
         centers = np.array(self.init, dtype=X.dtype)

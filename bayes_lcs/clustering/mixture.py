@@ -1,13 +1,15 @@
 """Mixture clustering of categorical rows, as a scikit-learn estimator.
 
 The estimator is a thin coat over `bayes_lcs.inference.em`: it codes ``X``, lays the rows out
-(`PatternPlan`), runs EM from several starts together, and keeps all that they found.
+(`PatternPlan`), here or where an executor says, runs EM from several starts together, and keeps all
+that they found.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -16,19 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bayes_lcs.clustering.categorical_input import WeightedRows, code_input, decoded
 from bayes_lcs.clustering.mixture_fit import (
     Before,
     FittedMixture,
+    RowsInMemory,
     best_result,
     fit_mixture,
     row_sums,
     statistics_of,
 )
 from bayes_lcs.core.errors import InterruptedWarning
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.inference import mixture_scores
 from bayes_lcs.inference.em_stepwise import StepwiseState, stepwise_init, stepwise_step
@@ -91,6 +95,9 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Of `partial_fit`: the step of batch t is ``(t + 2) ** -decay``.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
+    executor : Executor or None, default=None
+        Where `fit` works on the rows, from `bayes_lcs.executor`; None is this process, on all
+        cores. Results are the same but for rounding. Clones share it, `save` leaves it out.
     verbose : bool or None, default=False
         Whether to show a progress bar; None shows one on a terminal.
 
@@ -117,8 +124,9 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Of all starts (of the number of components that was chosen).
     criterion_scores_ : dict
         Score of each number of components tried, if several were.
-    plan_ : PatternPlan
-        How the rows were laid out; its repr says what was chosen.
+    plan_ : PatternPlan or None
+        How the rows were laid out; its repr says what was chosen. None where an executor has laid
+        out blocks of rows.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -166,10 +174,12 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         "precision": [StrOptions({"auto", "mixed", "double"})],
         "decay": [Interval(Real, 0.5, 1.0, closed="right")],
         "random_state": ["random_state"],
+        "executor": [HasMethods(["run", "place", "each"]), None],
         "verbose": ["boolean", None],
     }
 
     categories_: list[NDArray[Any]]
+    plan_: PatternPlan | None
     _fitted_weight: float
     _stepwise: StepwiseState | None
 
@@ -191,6 +201,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         precision: str = "auto",
         decay: float = 0.6,
         random_state: int | np.random.RandomState | None = None,
+        executor: Executor | None = None,
         verbose: bool | None = False,
     ) -> None:
         self.n_components = n_components
@@ -208,6 +219,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.precision = precision
         self.decay = decay
         self.random_state = random_state
+        self.executor = executor
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureClusterer:
@@ -228,21 +240,88 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             The fitted clusterer.
         """
         del y
-        from bayes_lcs.inference.em_executor import PlanExecutor
-
         self._validate_params()
         before = None
         if self.warm_start and hasattr(self, "weights_"):
             before = Before(self.categories_, self._parameters, self._fitted_weight)
         data = self._code(X, sample_weight, reset=True, before=before)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        plan = plan_rows(data.table, data.weights)
-        executor = PlanExecutor(plan, self._precision(plan))
         rng = np.random.default_rng(seed)
-        self._keep(fit_mixture(self, data, executor, rng, before, self.categories_))
-        self.plan_ = plan
+        with self._e_step(data) as e_step:
+            known = RowsInMemory(data)
+            self._keep(fit_mixture(self, known, e_step, rng, before, self.categories_))
         self._fitted_weight = data.total
         self._stepwise = None
+        return self
+
+    def fit_file(
+        self,
+        path: str | PathLike[str],
+        *,
+        features: Sequence[str] | None = None,
+        ignore: Iterable[str] = (),
+        missing_values: Iterable[str] | Mapping[str, Iterable[str]] = ("",),
+        encoding: str = "utf-8",
+        delimiter: str | None = None,
+        header: bool | Sequence[str] = True,
+        memory: int = 1 << 28,
+        folder: str | PathLike[str] | None = None,
+    ) -> MixtureClusterer:
+        """Fit the mixture to files that need not fit into memory.
+
+        One pass over the files codes their rows and learns the values of every column; the coded
+        rows lie on disk meanwhile, in blocks, each of which is read by whoever works on it. After
+        it the clusterer is the same as after `fit` of the same rows as text, but for rounding.
+
+        Parameters
+        ----------
+        path
+            A CSV or Parquet file, or a folder of such files with the same columns of the same
+            types, which are read in the order of their names.
+        features, ignore
+            The columns to use, or those to leave out.
+        missing_values
+            Cells that mean "missing", as in `bayes_lcs.read_grouped`.
+        encoding, delimiter, header
+            Of text files, as in `bayes_lcs.read_grouped`.
+        memory
+            Bytes that rows laid out for EM may take; if they would take more they are laid out on
+            disk, and read at each pass. What one block takes, and Python with its libraries, is not
+            counted.
+        folder
+            Where coded rows are kept while fitting, in a folder of their own that is removed at the
+            end; by default where the system keeps temporary files. Workers on other machines must
+            see it.
+
+        Returns
+        -------
+        self : MixtureClusterer
+            The fitted clusterer.
+        """
+        from bayes_lcs.clustering.mixture_files import rows_of_files
+        from bayes_lcs.data.file_source import FileSource
+
+        self._validate_params()
+        if self.warm_start or not isinstance(self.categories, str):
+            raise ValueError("fit_file begins anew and learns the categories from the files")
+        source = FileSource(
+            path,
+            features=features,
+            ignore=ignore,
+            missing_values=missing_values,
+            encoding=encoding,
+            delimiter=delimiter,
+            header=header,
+        )
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        with rows_of_files(source, self._precision, memory, folder, self.executor) as rows:
+            categories = [np.array(names, dtype=object) for names in rows.values.values()]
+            rng = np.random.default_rng(seed)
+            self._keep(fit_mixture(self, rows, rows.e_step, rng, None, categories))
+            self._fitted_weight = rows.e_step.weight
+            self.feature_names_in_ = np.array(list(rows.values), dtype=object)
+        self.n_features_in_, self.categories_ = len(categories), categories
+        self.plan_, self._stepwise = None, None
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureClusterer:
@@ -489,10 +568,33 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             parameters.cells[schema.cells_of(f)].T for f in range(schema.num_features)
         ]
 
-    def _precision(self, plan: PatternPlan) -> Any:
+    @contextmanager
+    def _e_step(self, data: WeightedRows) -> Iterator[Any]:
+        """Whoever takes statistics of rows in memory: all cores, or the executor."""
+        self.plan_ = None
+        if self.executor is not None and self.executor.mesh is None:
+            from bayes_lcs.inference.em_blocks import BlockEStep, RowSlices, as_they_are
+
+            precision = self._precision(data.table.num_rows)
+            slices = RowSlices(data.table, data.weights)
+            with closing(BlockEStep(self.executor, as_they_are, slices, precision)) as e_step:
+                yield e_step
+            return
+        self.plan_ = plan = plan_rows(data.table, data.weights)
+        precision = self._precision(plan.num_distinct)
+        if self.executor is not None:
+            from bayes_lcs.inference.em_mesh import MeshEStep
+
+            yield MeshEStep(plan, precision, self.executor.mesh)
+            return
+        from bayes_lcs.inference.em_executor import PlanExecutor
+
+        yield PlanExecutor(plan, precision)
+
+    def _precision(self, num_rows: int) -> Any:
         if self.precision != "auto":
             return self.precision
-        return "double" if plan.num_distinct <= MOST_ROWS_IN_DOUBLE else "mixed"
+        return "double" if num_rows <= MOST_ROWS_IN_DOUBLE else "mixed"
 
     def _stepwise_state(self) -> StepwiseState:
         """Where `partial_fit` goes on: after `fit`, with the statistics of its last pass."""

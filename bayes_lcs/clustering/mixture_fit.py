@@ -21,7 +21,9 @@ from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
 __all__ = [
     "Before",
+    "FitData",
     "FittedMixture",
+    "RowsInMemory",
     "best_result",
     "fit_mixture",
     "mixture_of",
@@ -50,6 +52,47 @@ class FitOptions(Protocol):
     verbose: bool | None
 
 
+class FitData(Protocol):
+    """What a fit needs to know of rows beside their statistics, wherever they are."""
+
+    @property
+    def schema(self) -> Schema:
+        """Numbers of values."""
+
+    def counts(self) -> FloatArray:
+        """Weight of the rows that have each value, ``(C,)``."""
+
+    def statistics(self, parameters: MixtureParameters) -> MixtureStatistics:
+        """Expected counts, in double precision."""
+
+    def row_sums(
+        self, model: MultinomialMixture, parameters: MixtureParameters
+    ) -> tuple[float, int, float, float]:
+        """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
+
+
+class RowsInMemory:
+    """Coded rows, as what a fit needs to know of them."""
+
+    def __init__(self, data: WeightedRows) -> None:
+        self.data = data
+        self.schema = Schema(1, data.table.num_values)
+
+    def counts(self) -> FloatArray:
+        """Weight of the rows that have each value, ``(C,)``."""
+        return column_counts(self.data.table, self.data.weights)
+
+    def statistics(self, parameters: MixtureParameters) -> MixtureStatistics:
+        """Expected counts, in double precision."""
+        return statistics_of(self.data, parameters)
+
+    def row_sums(
+        self, model: MultinomialMixture, parameters: MixtureParameters
+    ) -> tuple[float, int, float, float]:
+        """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
+        return row_sums(self.data, model, parameters)
+
+
 class Before(NamedTuple):
     """What an earlier fit found, to begin with: values of the columns, parameters, rows' weight."""
 
@@ -74,15 +117,15 @@ def best_result(results: list[Any]) -> Any:
 
 def fit_mixture(
     options: FitOptions,
-    data: WeightedRows,
+    data: FitData,
     executor: Any,
     rng: np.random.Generator,
     before: Before | None,
     categories: list[NDArray[Any]],
 ) -> FittedMixture:
     """Fit one number of components, or several and keep the best."""
-    schema = Schema(1, data.table.num_values)
-    counts = column_counts(data.table, data.weights)
+    schema = data.schema
+    counts = data.counts()
     if isinstance(options.n_components, Integral):
         model = mixture_of(options, schema, int(options.n_components))
         if before is not None and before.parameters.num_components != model.num_components:
@@ -184,9 +227,9 @@ def row_sums(
     return float(log_likelihood), model.num_free_parameters, data.total, float(entropy)
 
 
-def _criterion(name: str, data: WeightedRows, fitted: FittedMixture) -> float:
+def _criterion(name: str, data: FitData, fitted: FittedMixture) -> float:
     model, parameters = fitted.model, best_result(fitted.results).parameters
     if name == "cheeseman_stutz":
-        return mixture_scores.cheeseman_stutz(model, parameters, statistics_of(data, parameters))
-    sums = row_sums(data, model, parameters)
+        return mixture_scores.cheeseman_stutz(model, parameters, data.statistics(parameters))
+    sums = data.row_sums(model, parameters)
     return mixture_scores.bic(*sums[:3]) if name == "bic" else mixture_scores.icl(*sums)

@@ -104,6 +104,7 @@ def mixture_from_tree(kind: type[MixtureClusterer], tree: xr.DataTree) -> Mixtur
 def _settings(clusterer: MixtureClusterer) -> dict[str, Any]:
     """Constructor arguments; those that JSON cannot hold fall back to their defaults."""
     settings = clusterer.get_params(deep=False)
+    settings["executor"] = None  # workers are no settings
     if not isinstance(settings["init"], str):
         settings["init"] = "perturbed"  # the parameters themselves are in the file
     if not isinstance(settings["random_state"], int):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["CheckpointWarning", "InterruptedWarning", "NotExactError"]
+__all__ = ["CheckpointWarning", "ExecutorError", "InterruptedWarning", "NotExactError"]
 
 
 class NotExactError(ValueError):
     """An exact answer is not available for this model, data or size; the message says why."""
+
+
+class ExecutorError(RuntimeError):
+    """Workers were lost, or cannot be reached; the message says which and how often."""
 
 
 class InterruptedWarning(UserWarning):

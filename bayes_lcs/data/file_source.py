@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.data.column_types import ColumnTypes
 from bayes_lcs.data.columns import RawTable, Source
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.reader import raw_from_file
@@ -57,10 +58,7 @@ class FileSource(RowSource):
         first = self._tables[0]
         for table in self._tables[1:]:
             if table.names != first.names:
-                raise table.source.error(
-                    f"has other columns than {first.source.file}; all files of a folder must "
-                    "have the same columns in the same order"
-                )
+                raise table.source.error(_other_columns(table, first))
         self._target, self._kind = target, kind
         self._features = _choose(first, target, features, ignore)
         self._columns = [*self._features, *([] if target is None else [target])]
@@ -71,6 +69,7 @@ class FileSource(RowSource):
         self._pool_size = max(memory // (width * max(len(self._columns), 1)), 1)
         self._pool: NDArray[Any] | None = None
         self._vocabulary: dict[str, Vocabulary] = {}
+        self._types = ColumnTypes()
         self._num_rows = 0
 
     @property
@@ -88,7 +87,7 @@ class FileSource(RowSource):
     def categories(self) -> dict[str, tuple[str, ...]]:
         """The categories of every column that holds names, in the order of their codes."""
         _ = self.num_rows
-        return {name: entry.order() for name, entry in self._vocabulary.items()}
+        return self.final_values()
 
     def take(self, start: int, stop: int) -> Rows:
         """The rows at the places ``start`` to ``stop`` of the random order."""
@@ -121,13 +120,43 @@ class FileSource(RowSource):
             raise self._tables[0].source.error("there are no rows")
         self.reading.passes += 1
 
-    def _read(self, size: int) -> None:
-        """One pass over all files, keeping the first rows of the random order."""
-        keys, first = KeyStream(self._seed), FirstRows(size)
+    def code_blocks(self) -> Iterator[NDArray[np.int32]]:
+        """Pieces of the files as codes ``(N, F)``, in the order in which they lie; read once.
+
+        Codes are given in the order in which values are met: when all pieces have been read,
+        `final_codes` says which they are in the order of `categories`.
+        """
+        if self._kind != "categories":
+            raise ValueError("only a source of kind='categories' has codes")
+        self._begin_coding()
+        total = 0
+        for source, start, block in self._blocks():
+            total += block.num_rows
+            yield self._coded(block, source, start)
+        if not total:
+            raise self._tables[0].source.error("there are no rows")
+        self._num_rows = total
+        self.reading.passes += 1
+        self.reading.rows += total
+
+    def final_codes(self) -> dict[str, NDArray[np.int32]]:
+        """For each column, from codes in order of meeting to final ones; the last is for -1."""
+        return {name: entry.recode() for name, entry in self._vocabulary.items()}
+
+    def final_values(self) -> dict[str, tuple[str, ...]]:
+        """For each column, its values in their final order."""
+        return {name: entry.order() for name, entry in self._vocabulary.items()}
+
+    def _begin_coding(self) -> None:
         if not self._vocabulary:
             names = self._kind == "categories"
             coded = self._columns if names else self._columns[len(self._features) :]
             self._vocabulary = {name: Vocabulary(name, self._missing[name]) for name in coded}
+
+    def _read(self, size: int) -> None:
+        """One pass over all files, keeping the first rows of the random order."""
+        keys, first = KeyStream(self._seed), FirstRows(size)
+        self._begin_coding()
         self._pool = None  # the old one need not lie beside the new one
         total = 0
         for source, start, block in self._blocks():
@@ -163,6 +192,7 @@ class FileSource(RowSource):
         for place, name in enumerate(self._columns):
             cells = block.column(name)
             if name in self._vocabulary:
+                self._types.check(name, cells.type, source)
                 rows[:, place] = self._vocabulary[name].code(cells, source, start)
             else:
                 rows[:, place] = block_numbers(name, cells, self._missing[name], source, start)
@@ -203,6 +233,20 @@ def _files(path: Path) -> list[Path]:
     if not found:
         raise DataError("the folder holds no CSV or Parquet file", file=str(path))
     return found
+
+
+def _other_columns(table: RawTable, first: RawTable) -> str:
+    lacking = [name for name in first.names if name not in table.names]
+    more = [name for name in table.names if name not in first.names]
+    what = "the columns are in another order"
+    if lacking:
+        what = f"there is no column {lacking[0]!r}"
+    elif more:
+        what = f"there is a column {more[0]!r} more"
+    return (
+        f"has other columns than {first.source.file}: {what}; all files of a folder must have the "
+        "same columns in the same order"
+    )
 
 
 def _choose(

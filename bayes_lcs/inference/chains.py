@@ -27,7 +27,7 @@ from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.data.checkpoints import Arrays, Work, work
 from bayes_lcs.inference.written_states import as_arrays, from_arrays
 
-__all__ = ["AVERAGED", "ChainDraws", "ChainProblem", "run_chains"]
+__all__ = ["AVERAGED", "ChainDraws", "ChainProblem", "decisive_of", "run_chains"]
 
 CHUNK_SECONDS = 0.5
 BUFFER = 256
@@ -141,24 +141,29 @@ def run_chains(
     thin: int,
     seed: int,
     progress: bool | None = None,
+    only: int | None = None,
 ) -> ChainDraws:
-    """Run ``chains`` chains and keep ``draws`` draws of each after ``warmup`` sweeps."""
+    """Run ``chains`` chains and keep ``draws`` draws of each after ``warmup`` sweeps.
+
+    With ``only``, run just the chain of that number, which is the same as among all; it is for
+    whoever asked for it to write it down (`bayes_lcs.inference.spread_chains`).
+    """
     with jax.enable_x64(True):
         root = jax.random.key(seed)
         keys = jax.random.split(jax.random.fold_in(root, 0), chains)
         start_keys = jax.random.split(jax.random.fold_in(root, 1), chains)
         state = problem.start(start_keys, np.random.default_rng(seed))
-        decisive = (
-            problem.design,
-            jax.tree.leaves(problem.data),
-            draws,
-            warmup,
-            chains,
-            thin,
-            seed,
-        )
+        if only is not None:
+            keys, state = jax.tree.map(lambda leaf: leaf[only : only + 1], (keys, state))
+            return _drive(problem, keys, state, draws, warmup, thin, progress, Work(None))
+        decisive = decisive_of(problem, draws, warmup, chains, thin, seed)
         with work("sampling", *decisive) as kept:
             return _drive(problem, keys, state, draws, warmup, thin, progress, kept)
+
+
+def decisive_of(problem: ChainProblem, *numbers: int) -> tuple[Any, ...]:
+    """Everything that decides the draws, for a fingerprint."""
+    return (problem.design, jax.tree.leaves(problem.data), *numbers)
 
 
 def num_parts(chains: int, cores: int) -> int:

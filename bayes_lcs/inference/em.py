@@ -24,7 +24,7 @@ from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.data.checkpoints import Arrays, work
 from bayes_lcs.inference.em_executor import Precision
 
-__all__ = ["ConvergenceRule", "EMRequest", "EMResult", "EMSteps", "Executor", "em_steps", "run_em"]
+__all__ = ["ConvergenceRule", "EMRequest", "EMResult", "EMSteps", "EStep", "em_steps", "run_em"]
 
 FloatArray = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ EMStart = Callable[[EMResult | None], EMSteps]
 """Begins the steps of a start: at its beginning, or where they were."""
 
 
-class Executor(Protocol):
+class EStep(Protocol):
     """Whoever takes statistics of rows."""
 
     def statistics(self, requests: Sequence[MixtureParameters]) -> list[MixtureStatistics]:
@@ -135,7 +135,7 @@ def em_steps(
 
 
 def run_em(
-    executor: Executor,
+    executor: EStep,
     starts: Sequence[EMStart],
     *,
     max_iter: int,

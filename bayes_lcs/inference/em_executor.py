@@ -12,7 +12,6 @@ responsibilities are float32; sums are float32 within a chunk of rows and float6
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -23,12 +22,13 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.interruption import interruptible
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.statistics import merge_sums
-from bayes_lcs.inference.pattern_plan import LEAST_SLOTS, PatternPlan
+from bayes_lcs.inference.pattern_plan import LEAST_SLOTS, Chunk, PatternPlan
 
-__all__ = ["PlanExecutor", "Precision"]
+__all__ = ["PlanExecutor", "Precision", "chunk_arrays", "chunk_sums", "zero_sums"]
 
 FloatArray = NDArray[np.float64]
 Precision = Literal["mixed", "double"]
@@ -106,12 +106,12 @@ class _Sums(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _zero_sums(num_slots: int, num_components: int) -> _Sums:
+def zero_sums(num_slots: int, num_components: int) -> _Sums:
+    """Sums over no rows."""
     return _Sums(jnp.zeros((num_slots, num_components)), jnp.zeros(num_components), jnp.zeros(()))
 
 
-@partial(jax.jit, donate_argnums=0)
-def _accumulate(
+def chunk_sums(
     sums: _Sums,
     tables: jax.Array,
     base: jax.Array,
@@ -150,6 +150,9 @@ def _accumulate(
     return _Sums(sums.patterns + found[0].astype(jnp.float64), found[1], found[2])
 
 
+_accumulate = jax.jit(chunk_sums, donate_argnums=0)
+
+
 class PlanExecutor:
     """Takes statistics of a plan's rows at given parameters, on all cores.
 
@@ -162,19 +165,20 @@ class PlanExecutor:
         self.plan = plan
         self.precision: Precision = precision
         self.dtype = np.dtype(np.float64 if precision == "double" else np.float32)
-        self.cores = cores or _cores()
+        self.cores = cores or num_cores()
         self.cancelled = False
         self.num_parts = min(self.cores, len(plan.chunks))
         # So few rows that handing them to threads would take longer are worked on by this one.
         self.pool = ThreadPoolExecutor(self.cores) if self.num_parts > 1 else None
         with jax.enable_x64(True):
-            self.chunks = [
-                jax.tree.map(jnp.asarray, (c.slots, c.starts, c.weights, np.int32(c.num_blocks)))
-                for c in plan.chunks
-            ]
+            self.chunks = self.put_chunks()
             self.entries = tuple(
                 jnp.asarray(e) for e in (plan.entry_pattern, plan.entry_cell, plan.entry_sign)
             )
+
+    def put_chunks(self) -> Any:
+        """The rows where they will be worked on."""
+        return [jax.tree.map(jnp.asarray, chunk_arrays(c)) for c in self.plan.chunks]
 
     def identity(self) -> list[Any]:
         """Everything that decides what statistics come out."""
@@ -197,7 +201,7 @@ class PlanExecutor:
         """Sums over every ``num_parts``-th chunk."""
         with jax.enable_x64(True):
             width = tables[0].shape[1]
-            sums = _zero_sums(self.plan.num_slots, width)
+            sums = zero_sums(self.plan.num_slots, width)
             for chunk in self.chunks[part :: self.num_parts]:
                 if self.cancelled:
                     break
@@ -242,14 +246,15 @@ class PlanExecutor:
             raise
 
 
+def chunk_arrays(chunk: Chunk) -> tuple[Any, ...]:
+    """What the compiled program takes of a chunk."""
+    return chunk.slots, chunk.starts, chunk.weights, np.int32(chunk.num_blocks)
+
+
 def _whole_vectors(size: int, itemsize: int) -> int:
     """``size``, or a little more; so few that they are less than half a vector are left alone."""
     lanes = VECTOR_BYTES // itemsize
     return size if 2 * size <= lanes else -(-size // lanes) * lanes
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
 
 def _log(values: FloatArray) -> FloatArray:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.memory import require_memory
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.priors import Gamma
@@ -16,6 +18,7 @@ from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.inference import prototype_sampler, sharing_problem
 from bayes_lcs.inference.chains import ChainProblem, run_chains
 from bayes_lcs.inference.draws import PosteriorDraws
+from bayes_lcs.inference.spread_chains import spread_chains
 
 __all__ = ["draw_posterior"]
 
@@ -31,6 +34,7 @@ def draw_posterior(
     split_merge: int = 1,
     seed: int = 0,
     progress: bool | None = None,
+    executor: Executor | None = None,
 ) -> PosteriorDraws:
     """Draw all that is unknown; the arguments are those of :func:`bayes_lcs.sample`."""
     _check_model_and_data(model, data)
@@ -53,21 +57,13 @@ def draw_posterior(
         f"keeping {draws:,} draws of {chains:,} chains",
         "Take fewer draws or chains, or keep fewer of the sweeps with thin=",
     )
-    with jax.enable_x64(True):
-        problem: ChainProblem
-        if isinstance(model, PrototypeModel):
-            problem = prototype_sampler.pose(model, data, num_adapt=sweeps)
-        else:
-            problem = sharing_problem.pose(model, data, split_merge)
-    found = run_chains(
-        problem,
-        draws=draws,
-        warmup=sweeps,
-        chains=chains,
-        thin=thin,
-        seed=seed,
-        progress=progress,
-    )
+    problem = _posed(model, data, sweeps, split_merge)
+    numbers = {"draws": draws, "warmup": sweeps, "chains": chains, "thin": thin, "seed": seed}
+    if executor is None:
+        found = run_chains(problem, **numbers, progress=progress)
+    else:
+        pose = partial(_posed, model, data, sweeps, split_merge)
+        found = spread_chains(executor, pose, problem, **numbers, progress=progress)
     info = dict(found.info)
     if isinstance(model, KnownPartitionModel):
         for name in ("num_clusters", "largest", "entropy", "moved", "split_merge_accepted"):
@@ -107,6 +103,13 @@ def _numbers_of_a_draw(model: Any, data: GroupedTable) -> int:
     labels, features = data.schema.num_labels, data.schema.num_features
     drawn = labels * (data.schema.num_cells + features) if isinstance(model, PrototypeModel) else 0
     return data.num_groups + int((data.labels < 0).sum()) + drawn
+
+
+def _posed(model: Any, data: GroupedTable, warmup: int, split_merge: int) -> ChainProblem:
+    with jax.enable_x64(True):
+        if isinstance(model, PrototypeModel):
+            return prototype_sampler.pose(model, data, num_adapt=warmup)
+        return sharing_problem.pose(model, data, split_merge)
 
 
 def _check_model_and_data(model: Any, data: Any) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.partitions import coclustering_matrix
 from bayes_lcs.core.protocols import PartitionModel
 from bayes_lcs.data.storage import save_datatree
@@ -187,6 +188,7 @@ def sample(
     split_merge: int = 1,
     seed: int = 0,
     progress: bool | None = None,
+    executor: Executor | None = None,
 ) -> Posterior:
     """Draw from the posterior of a sharing model by collapsed Gibbs sampling.
 
@@ -212,6 +214,9 @@ def sample(
         The same seed gives the same draws on the same machine.
     progress
         Show a progress bar; None shows one on a terminal.
+    executor
+        Where chains run, each as a task of its own, from :func:`bayes_lcs.executor`; None is this
+        process. Draws do not depend on it. Ctrl-C keeps whole chains, for `bayes_lcs.checkpoints`.
 
     Warns
     -----
@@ -241,6 +246,7 @@ def sample(
         split_merge=split_merge,
         seed=seed,
         progress=progress,
+        executor=executor,
     )
     posterior = Posterior(model, data, draws_datatree(found, seed))
     _warn(posterior)

@@ -138,7 +138,10 @@ def test_cluster_writes_the_cluster_of_every_row(tmp_path, suffix):
     [
         (("scan", "{0}/none.csv", "--label", "x"), "none.csv: there is no such file"),
         (("scan", "{0}/p.csv", "--label", "x"), "p.csv, column 'x': there is no such column"),
-        (("scan", "{0}/p.csv", "--label", "kind", "--learner", "oracle"), "--learner must be one of"),
+        (
+            ("scan", "{0}/p.csv", "--label", "kind", "--learner", "oracle"),
+            "--learner must be one of",
+        ),
         (("coreset", "{0}/p.csv", "-k", "2"), "p.csv, line 2, column 'town': 'Ulm' is not a numb"),
         (("compare", "{0}/p.csv", "--group", "town", "--label", "x"), "column 'x': there is no"),
         (("compare", "{0}/p.csv", "--group", "a", "--label", "b", "--bins", "9"), "COLUMN=NUMBER"),

@@ -72,6 +72,22 @@ def simulated():
     return rows, z, truth
 
 
+def test_an_executor_is_shared_by_clones_and_left_out_of_files(tmp_path, simulated):
+    X, _, _ = simulated
+    with bl.executor("serial") as executor:
+        clusterer = MixtureClusterer(3, executor=executor, max_iter=3, random_state=0)
+        assert clone(clusterer).executor is executor
+        clusterer.fit(X)
+        assert clusterer.plan_ is None
+        assert executor.traffic.calls == 1 + 1 + 3  # one block: laid out, described, three passes
+        clusterer.save(tmp_path / "a.nc")
+    again = MixtureClusterer.load(tmp_path / "a.nc")
+    assert again.executor is None
+    np.testing.assert_array_equal(again.predict(X), clusterer.predict(X))
+    with pytest.raises(ValueError, match="executor"):
+        MixtureClusterer(3, executor="processes").fit(X)
+
+
 # What it finds ------------------------------------------------------------------------------------
 
 

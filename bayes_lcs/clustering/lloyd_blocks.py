@@ -1,0 +1,120 @@
+"""Lloyd's algorithm over blocks of points that lie wherever an executor has placed them.
+
+Centres go out, weighted sums of the points nearest to each come back and are merged in the order of
+the blocks. Start, stopping rule and what is done with empty clusters are scikit-learn's, so that it
+ends where `sklearn.cluster.KMeans` does, but for rounding.
+"""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from bayes_lcs.clustering.kmeans_starts import nearest
+from bayes_lcs.core.executors import Executor
+from bayes_lcs.core.statistics import merge_sums
+from bayes_lcs.data.checkpoints import fingerprint
+
+__all__ = ["BLOCK_ROWS", "LloydOnBlocks"]
+
+FloatArray = NDArray[Any]
+
+BLOCK_ROWS = 1 << 16
+
+
+class _Sums(NamedTuple):
+    """Weighted sums of points ``(k, d)``, weights ``(k,)``, and weighted squared distances."""
+
+    totals: FloatArray
+    weights: FloatArray
+    inertia: float
+
+
+class _Far(NamedTuple):
+    """A point far from its centre, to begin a cluster that has lost all its points."""
+
+    square: float
+    label: int
+    weight: float
+    point: FloatArray
+
+
+class LloydOnBlocks:
+    """Points in blocks, and Lloyd's algorithm on them from any start."""
+
+    def __init__(self, executor: Executor, X: FloatArray, weights: FloatArray) -> None:
+        self._executor = executor
+        # As scikit-learn does: distances lose fewer digits around zero.
+        self._mean = X.mean(axis=0)
+        self._spread = float(np.mean(np.var(X, axis=0)))
+        size = BLOCK_ROWS
+        slices = [(X[i : i + size], weights[i : i + size]) for i in range(0, len(X), size)]
+        self._placed = executor.place(partial(_load, self._mean), slices)
+
+    def run(self, start: FloatArray, max_iter: int, tol: float) -> tuple[FloatArray, float, int]:
+        """Centres, their inertia, and the number of iterations."""
+        centers = start - self._mean
+        before: list[str] = []
+        num_iter, is_over = 0, False
+        while not is_over and num_iter < max_iter:
+            num_iter += 1
+            parts = self._executor.each(self._placed, _look, centers)
+            sums = reduce(merge_sums, [part for part, _ in parts])
+            new = self._moved(centers, sums)
+            shift, centers = float(((new - centers) ** 2).sum()), new
+            labels = [digest for _, digest in parts]
+            # Labels that stay the same end it, whatever the tolerance; so do small steps.
+            is_over = labels == before or shift <= tol * self._spread
+            before = labels
+        parts = self._executor.each(self._placed, _look, centers)
+        inertia = float(sum(part.inertia for part, _ in parts))
+        return centers + self._mean, inertia, num_iter
+
+    def close(self) -> None:
+        """Let the blocks go."""
+        self._placed.release()
+
+    def _moved(self, centers: FloatArray, sums: _Sums) -> FloatArray:
+        totals, weights = sums.totals.copy(), sums.weights.copy()
+        empty = np.flatnonzero(weights == 0)
+        if len(empty):
+            found = self._executor.each(self._placed, _farthest, (centers, len(empty)))
+            far = sorted((one for part in found for one in part), key=lambda one: -one.square)
+            for cluster, one in zip(empty, far, strict=False):
+                if one.square == 0.0:
+                    break  # there are fewer different points than clusters
+                totals[one.label] -= one.weight * one.point
+                totals[cluster] = one.weight * one.point
+                weights[one.label] -= one.weight
+                weights[cluster] = one.weight
+        held = weights > 0
+        moved = centers.copy()
+        moved[held] = totals[held] / weights[held, None]
+        return moved
+
+
+def _load(mean: FloatArray, key: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+    X, weights = key
+    return X - mean, weights
+
+
+def _look(centers: FloatArray, block: tuple[FloatArray, FloatArray]) -> tuple[_Sums, str]:
+    """Sums of a block, and a digest of which centre is nearest to each point."""
+    X, weights = block
+    labels, squares = nearest(X, centers)
+    shares = csr_array((weights, labels, np.arange(len(X) + 1)), (len(X), len(centers)))
+    held = np.bincount(labels, weights, minlength=len(centers))
+    return _Sums(shares.T @ X, held, float(weights @ squares)), fingerprint(labels)
+
+
+def _farthest(params: tuple[FloatArray, int], block: tuple[FloatArray, FloatArray]) -> list[_Far]:
+    (centers, count), (X, weights) = params, block
+    labels, squares = nearest(X, centers)
+    return [
+        _Far(float(squares[i]), int(labels[i]), float(weights[i]), X[i])
+        for i in np.argsort(-squares, kind="stable")[:count]
+    ]

@@ -1,0 +1,103 @@
+"""Rows of files, wherever their blocks lie, as what a mixture's fit needs of them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial, reduce
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.clustering.categorical_input import WeightedRows
+from bayes_lcs.clustering.mixture_fit import row_sums, statistics_of
+from bayes_lcs.core.cores import num_cores
+from bayes_lcs.core.executors import Executor
+from bayes_lcs.core.local_executor import LocalExecutor
+from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.schema import Schema
+from bayes_lcs.core.statistics import merge_sums
+from bayes_lcs.data.coded_blocks import CodedBlock, CodedFiles, code_files
+from bayes_lcs.data.file_source import FileSource
+from bayes_lcs.inference import em_blocks
+from bayes_lcs.models.multinomial_mixture import MultinomialMixture
+
+__all__ = ["RowsOfFiles", "rows_of_files"]
+
+FloatArray = NDArray[np.float64]
+
+
+@contextmanager
+def rows_of_files(
+    source: FileSource,
+    precision: Callable[[int], Any],
+    memory: int,
+    folder: str | PathLike[str] | None,
+    executor: Executor | None,
+) -> Iterator[RowsOfFiles]:
+    """Code the rows of files, place their blocks, and clear everything away at the end."""
+    with tempfile.TemporaryDirectory(prefix="bayes-lcs-", dir=folder) as name:
+        coded = code_files(source, Path(name), em_blocks.BLOCK_ROWS)
+        # At most: a slot of two bytes for each cell, and a weight.
+        size = coded.num_rows * (2 * len(coded.values) + 8)
+        kept = None if size <= memory else Path(name)
+        own = LocalExecutor(num_cores()) if executor is None else None
+        try:
+            rows = RowsOfFiles(coded, executor or own, precision(coded.num_rows), kept)
+            with closing(rows.e_step):
+                yield rows
+        finally:
+            if own is not None:
+                own.close()
+
+
+class RowsOfFiles:
+    """Coded blocks on disk, and the E-step over them; a `FitData`."""
+
+    def __init__(
+        self, coded: CodedFiles, executor: Any, precision: Any, folder: Path | None
+    ) -> None:
+        self.values = coded.values
+        self.schema = Schema(1, [max(len(names), 1) for names in coded.values.values()])
+        self._executor: Executor = executor
+        self._blocks = coded.blocks
+        self._read = partial(_row_block, coded.reader)
+        self.e_step = em_blocks.BlockEStep(executor, self._read, self._blocks, precision, folder)
+
+    def counts(self) -> FloatArray:
+        """Weight of the rows that have each value, ``(C,)``."""
+        return self.e_step.counts()
+
+    def statistics(self, parameters: MixtureParameters) -> MixtureStatistics:
+        """Expected counts, in double precision."""
+        if self.e_step.precision == "double":
+            return self.e_step.statistics([parameters])[0]
+        parts = self._executor.run(partial(_statistics, self._read, parameters), self._blocks)
+        return reduce(merge_sums, parts)
+
+    def row_sums(
+        self, model: MultinomialMixture, parameters: MixtureParameters
+    ) -> tuple[float, int, float, float]:
+        """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
+        sums = partial(_row_sums, self._read, model, parameters)
+        parts = np.array(self._executor.run(sums, self._blocks))
+        log_likelihood, weight, entropy = parts[:, [0, 2, 3]].sum(axis=0).tolist()
+        return log_likelihood, model.num_free_parameters, weight, entropy
+
+
+def _row_block(reader: Any, block: CodedBlock) -> em_blocks.RowBlock:
+    return em_blocks.RowBlock(reader(block), None)
+
+
+def _statistics(read: Any, parameters: MixtureParameters, block: CodedBlock) -> MixtureStatistics:
+    return statistics_of(WeightedRows(*read(block)), parameters)
+
+
+def _row_sums(
+    read: Any, model: MultinomialMixture, parameters: MixtureParameters, block: CodedBlock
+) -> tuple[float, int, float, float]:
+    return row_sums(WeightedRows(*read(block)), model, parameters)

@@ -1,0 +1,76 @@
+"""Chains of a kernel as tasks of an executor, with the draws that they have side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bayes_lcs.core.executors import Executor
+from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.data.checkpoints import Arrays, work
+from bayes_lcs.inference.chains import ChainDraws, ChainProblem, decisive_of, run_chains
+
+__all__ = ["spread_chains"]
+
+AVERAGES, RATE = "averages", "sweeps_per_second"
+
+
+def spread_chains(
+    executor: Executor,
+    pose: Callable[[], ChainProblem],
+    problem: ChainProblem,
+    *,
+    draws: int,
+    warmup: int,
+    chains: int,
+    thin: int,
+    seed: int,
+    progress: bool | None = None,
+) -> ChainDraws:
+    """`bayes_lcs.inference.chains.run_chains`, each chain wherever the executor runs it.
+
+    The key of a sweep depends on the chain and on the number of the sweep only, so that draws are
+    the same. As many chains as there are workers are under way at once; those that are done are
+    written down.
+
+    Parameters
+    ----------
+    executor
+        Where chains run.
+    pose
+        Poses the problem there: it is sent in place of the problem's arrays.
+    problem
+        As it is posed here, to know it again.
+    draws, warmup, chains, thin, seed, progress
+        As of `run_chains`.
+    """
+    numbers = {"draws": draws, "warmup": warmup, "chains": chains, "thin": thin, "seed": seed}
+    task = partial(_one_chain, pose, numbers)
+    with (
+        work("spread-sampling", *decisive_of(problem, *numbers.values())) as written,
+        progress_bar("chains", chains, progress) as tick,
+    ):
+        done: list[Arrays] = list(written.pieces)
+        tick(len(done))
+        while len(done) < chains:
+            more = range(len(done), min(len(done) + executor.num_workers, chains))
+            found = executor.run(task, list(more))
+            done += found
+            written.keep(dict, *found)
+            tick(len(found))
+        written.end()
+    names = [name for name in done[0] if name not in (AVERAGES, RATE)]
+    info = {name: np.concatenate([piece[name] for piece in done]) for name in names}
+    averages = np.concatenate([piece[AVERAGES] for piece in done])
+    return ChainDraws(info, averages, False, float(sum(piece[RATE] for piece in done)))
+
+
+def _one_chain(pose: Callable[[], ChainProblem], numbers: dict[str, int], chain: int) -> Arrays:
+    found = run_chains(pose(), **numbers, progress=False, only=chain)
+    if found.interrupted:
+        raise KeyboardInterrupt  # part of a chain fits to none of the others
+    own: dict[str, Any] = {AVERAGES: found.averages, RATE: np.asarray(found.sweeps_per_second)}
+    return {**found.info, **own}

@@ -1,0 +1,1 @@
+"""Where algorithms in bulk run: here, in processes, on Dask, on JAX's devices."""

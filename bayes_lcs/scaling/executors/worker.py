@@ -1,0 +1,77 @@
+"""The other end of `bayes_lcs.scaling.executors.processes`: a process that does as it is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+from multiprocessing.connection import Connection
+from typing import Any
+
+__all__ = ["serve"]
+
+
+def serve(connection: Connection) -> None:
+    """Answer until the other end is closed.
+
+    A message is a pair of a header and a parcel. Programs and blocks are kept under a number until
+    they are forgotten; ``run``, ``load`` and ``each`` are answered with number and outcome.
+    """
+    # Ctrl-C reaches all processes of a terminal; the one that was started by the user decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Workers share the cores: libraries that are loaded later begin no threads of their own.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    worker = _Worker()
+    while True:
+        try:
+            parcel = connection.recv_bytes()
+            answer = worker.answer(parcel)
+            if answer is not None:
+                connection.send_bytes(answer)
+        except (EOFError, OSError):  # nobody listens any more
+            return
+
+
+class _Worker:
+    """Programs and blocks, by number.
+
+    Attributes
+    ----------
+    programs
+        Parcels, opened when they are first needed, so that what is wrong with one is an answer.
+    """
+
+    def __init__(self) -> None:
+        self.programs: dict[int, Any] = {}
+        self.blocks: dict[tuple[int, int], Any] = {}
+
+    def answer(self, parcel: bytes) -> bytes | None:
+        from bayes_lcs.scaling.executors.parcels import opened, packed, packed_error
+
+        what, program, number, value = opened(parcel)
+        if what == "program":
+            self.programs[program] = value
+            return None
+        if what == "forget":
+            self.programs.pop(program, None)
+            self.blocks = {key: b for key, b in self.blocks.items() if key[0] != program}
+            return None
+        try:
+            found = packed(self._do(what, program, number, value))
+        except BaseException as error:
+            return packed((program, number, what, False, packed_error(error)))
+        return packed((program, number, what, True, found))
+
+    def _do(self, what: str, program: int, number: int, value: Any) -> Any:
+        from bayes_lcs.scaling.executors.parcels import opened
+
+        held = self.programs[program]
+        if isinstance(held, bytes):
+            head, *more = opened(held)
+            held = self.programs[program] = (opened(head), *more)
+        if what == "run":
+            return held[0](opened(value))
+        if what == "load":
+            self.blocks[program, number] = held[0](opened(value))
+            return None
+        return held[0](held[1], self.blocks[value, number])

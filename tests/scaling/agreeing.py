@@ -1,0 +1,141 @@
+"""Algorithms that must give the same on every executor: each a function from one to numbers.
+
+To have another algorithm checked on every executor, write a function that takes an executor, or
+None for the plain way, and returns a dictionary of arrays; and name it in `ALGORITHMS`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+
+import bayes_lcs as bl
+
+SIZES = (3, 2, 4, 2, 3, 5)
+
+
+def rows_of_clusters(num_rows=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, 3, num_rows)
+    columns = [(z * (f + 1) + rng.integers(0, 2, num_rows)) % v for f, v in enumerate(SIZES)]
+    X = np.column_stack(columns)
+    X[rng.random(X.shape) < 0.02] = -1
+    return X, rng.exponential(size=num_rows)
+
+
+def _fit(executor, **settings):
+    X, weights = rows_of_clusters()
+    settings = {"max_iter": 15, "tol": 0.0, "precision": "double", "random_state": 3, **settings}
+    clusterer = bl.MixtureClusterer(3, missing_values=-1, executor=executor, **settings)
+    return clusterer.fit(X, sample_weight=weights)
+
+
+def em(executor):
+    """Two starts together, so that several requests travel at once."""
+    found = _fit(executor, n_init=2, init="random")
+    return {
+        "weights": found.weights_,
+        "cells": np.hstack(found.probabilities_),
+        "trace": found.trace_,
+        "other start": found.results_[0].parameters.cells,
+    }
+
+
+def accelerated_em(executor):
+    found = _fit(executor, acceleration="squarem")
+    return {"cells": np.hstack(found.probabilities_), "trace": found.trace_}
+
+
+def number_of_components(executor):
+    found = _fit(executor).set_params(n_components=[2, 3, 4], criterion="icl")
+    found.fit(*rows_of_clusters()[:1])
+    return {"scores": np.array(list(found.criterion_scores_.values()))}
+
+
+def em_out_of_core(executor):
+    """The rows of a file, laid out on disk; the plain way has them in memory."""
+    frame = pd.DataFrame(rows_of_clusters()[0], columns=list("abcdef"))
+    frame = frame.mask(frame < 0).apply(lambda column: column.map("v{:.0f}".format, "ignore"))
+    settings = {"max_iter": 15, "tol": 0.0, "precision": "double", "random_state": 3}
+    clusterer = bl.MixtureClusterer(3, executor=executor, **settings)
+    if executor is None:
+        clusterer.fit(frame)
+    else:
+        with TemporaryDirectory() as folder:
+            frame.to_parquet(f"{folder}/rows.parquet", index=False)
+            clusterer.fit_file(f"{folder}/rows.parquet", memory=0)
+    return {"cells": np.hstack(clusterer.probabilities_), "trace": clusterer.trace_}
+
+
+def points():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2300, 3)) + 8 * rng.integers(0, 4, (2300, 1))
+    return X, rng.exponential(size=len(X))
+
+
+def tree_of_coresets(executor):
+    """23 blocks: leaves without a neighbour on several levels."""
+    X, weights = points()
+    found = bl.coreset_tree(X, 4, 40, sample_weight=weights, block_rows=100, executor=executor)
+    return {"points": found.points, "weights": found.weights}
+
+
+def chains(executor):
+    """Chains that start apart and need different numbers of slots."""
+    data, _ = bl.meeting_requests(seed=1, rows_per_person=6)
+    model = bl.ClusteredNaiveBayes(concentration=bl.Gamma(1.0, 1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bl.SamplingWarning)
+        found = bl.sample(model, data, draws=20, chains=3, seed=5, executor=executor)
+    tree = found.datatree
+    return {
+        "z": tree["posterior"]["z"].to_numpy(),
+        "concentration": tree["posterior"]["concentration"].to_numpy(),
+        "log_joint": tree["sample_stats"]["log_joint"].to_numpy(),
+    }
+
+
+def partial_scan(executor):
+    X, _ = points()
+    y = np.where(X[:, 0] > 12, "high", "low")
+    classifier = bl.PartialScanClassifier(
+        "tree", 12, early_stop=False, executor=executor, random_state=2
+    )
+    found = classifier.fit(X + np.random.default_rng(3).normal(size=X.shape), y)
+    return {"probabilities": found.predict_proba(X), "parts": np.array(found.parts_)}
+
+
+def kmeans(executor):
+    X, weights = points()
+    found = bl.KMeans(5, n_init=2, tol=0.0, random_state=0, executor=executor)
+    found.fit(X, sample_weight=weights)
+    return {
+        "centers": found.cluster_centers_,
+        "costs": np.array([result.inertia for result in found.results_]),
+        "iterations": np.array([result.n_iter for result in found.results_]),
+        "labels": found.labels_,
+    }
+
+
+def kmeans_with_an_empty_cluster(executor):
+    """Two starts far from all points: their clusters are given the farthest points."""
+    X, weights = points()
+    start = np.concatenate([X[:3], [[900.0, 900.0, 900.0], [-900.0, -900.0, -900.0]]])
+    found = bl.KMeans(5, init=start, executor=executor).fit(X, sample_weight=weights)
+    return {"centers": found.cluster_centers_, "iterations": np.array([found.n_iter_])}
+
+
+ALGORITHMS = {
+    "em": em,
+    "accelerated EM": accelerated_em,
+    "EM out of core": em_out_of_core,
+    "chains": chains,
+    "partial scan": partial_scan,
+    "k-means": kmeans,
+    "k-means, empty cluster": kmeans_with_an_empty_cluster,
+    "number of components": number_of_components,
+    "tree of coresets": tree_of_coresets,
+}

@@ -1,0 +1,165 @@
+"""Serial, processes, Dask and devices give the same, to rounding, on every algorithm."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import bayes_lcs as bl
+from bayes_lcs.clustering import lloyd_blocks
+from bayes_lcs.inference import em_blocks
+from tests.scaling import agreeing
+
+KINDS = {
+    "serial": {},
+    "threads": {"threads": 2},
+    "processes": {"workers": 2, "timeout": 300.0},
+    "dask": {"workers": 2, "timeout": 120.0},
+    "devices": {},
+}
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def executor(request):
+    kind = "serial" if request.param == "threads" else request.param
+    with bl.executor(kind, **KINDS[request.param]) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """A few rows are then many blocks."""
+    monkeypatch.setattr(em_blocks, "BLOCK_ROWS", 400)
+    monkeypatch.setattr(lloyd_blocks, "BLOCK_ROWS", 400)
+
+
+@cache
+def plain(algorithm):
+    return agreeing.ALGORITHMS[algorithm](None)
+
+
+@cache
+def serial(algorithm):
+    with bl.executor("serial") as made:
+        return agreeing.ALGORITHMS[algorithm](made)
+
+
+@pytest.mark.parametrize("algorithm", list(agreeing.ALGORITHMS))
+def test_all_agree(executor, algorithm):
+    found = agreeing.ALGORITHMS[algorithm](executor)
+    assert found.keys() == plain(algorithm).keys()
+    for name, value in plain(algorithm).items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-10, atol=1e-12, err_msg=name)
+    if executor.mesh is None:
+        # Blocks and the order in which they are merged are the same: so is every bit.
+        for name, value in serial(algorithm).items():
+            np.testing.assert_array_equal(found[name], value, err_msg=name)
+    assert executor.traffic.calls > 0 or executor.mesh is not None
+
+
+def test_a_worker_killed_in_the_middle_of_em_changes_nothing(executor, monkeypatch):
+    if executor.kind not in ("processes", "dask"):
+        pytest.skip("there is no worker to be killed")
+    calls, each = [], executor.each
+
+    def murderous(placed, function, params=None):
+        calls.append(function)
+        if len(calls) == 6:  # laid out, and some passes made
+            threading.Timer(0.005, os.kill, (workers_of(executor)[0], signal.SIGKILL)).start()
+        return each(placed, function, params)
+
+    monkeypatch.setattr(executor, "each", murderous)
+    before = workers_of(executor)
+    found = agreeing.em(executor)
+    assert len(calls) > 6
+    for name, value in serial("em").items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+    executor.run(abs, [-1, -2])
+    assert workers_of(executor) != before
+
+
+def workers_of(executor):
+    if executor.kind == "processes":
+        return executor.process_ids
+    return sorted(executor.client.run(os.getpid).values())
+
+
+def test_checkpoints_are_taken_up_by_another_executor(executor, tmp_path, monkeypatch):
+    if executor.mesh is not None:
+        pytest.skip("devices work on other blocks")
+    e_step = em_blocks.BlockEStep.statistics
+    passes = []
+
+    def interrupted(self, requests):
+        passes.append(len(requests))
+        if len(passes) == 8:
+            raise KeyboardInterrupt
+        return e_step(self, requests)
+
+    with (
+        monkeypatch.context() as patched,
+        bl.executor("serial") as here,
+        bl.checkpoints(tmp_path),
+    ):
+        patched.setattr(em_blocks.BlockEStep, "statistics", interrupted)
+        with pytest.warns(ConvergenceWarning, match="interrupted"):
+            agreeing.em(here)
+    calls = executor.traffic.calls
+    with bl.checkpoints(tmp_path):
+        found = agreeing.em(executor)
+    assert executor.traffic.calls - calls == 8 * (2 + 15 - 7)  # blocks; laid out, told, passes
+    for name, value in serial("em").items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+PROGRAM = """
+import json, sys
+import jax
+import bayes_lcs as bl
+from bayes_lcs.inference import pattern_plan
+import agreeing
+
+pattern_plan.BLOCK_ROWS, pattern_plan.CHUNK_BLOCKS = 256, 2  # a few rows are then many chunks
+assert len(jax.devices()) == 4
+found = {}
+for size in (1, 2, 3, 4):
+    with bl.executor("devices", devices=size) as executor:
+        assert executor.num_workers == size
+        em = agreeing.em(executor)
+        found[size] = {name: value.ravel().tolist() for name, value in em.items()}
+        placed = executor.place(jax.numpy.asarray, [1.0, 2.0, 3.0, 4.0, 5.0])
+        homes = [block.device.id for block in placed.held]
+        assert homes == [i % size for i in range(5)], homes
+print(json.dumps(found))
+"""
+
+
+def test_any_number_of_devices_agrees():
+    """Several devices that share this machine's cores, in a process of their own."""
+    here = Path(__file__).parent
+    path = os.pathsep.join([str(here), str(here.parents[1])])
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "PYTHONPATH": path}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, **flags},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    for found in json.loads(done.stdout).values():
+        for name, value in plain("em").items():
+            np.testing.assert_allclose(
+                found[name], value.ravel(), rtol=1e-10, atol=1e-12, err_msg=name
+            )
