@@ -6,9 +6,11 @@ import copy
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import executor_tasks as tasks  # on the path by conftest.py
 import numpy as np
@@ -208,3 +210,49 @@ def test_silence_has_an_end():
         executor.run(tasks.sleep, [60.0])
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+def test_a_script_without_a_guard_is_told(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import bayes_lcs as bl\nbl.executor('processes', workers=1).run(abs, [-1])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(Path(bl.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "ExecutorError: task 0: its worker died 3 times" in done.stderr
+    assert 'make executors under if __name__ == "__main__":' in done.stderr
+
+
+def test_workers_end_with_the_process_that_began_them(tmp_path):
+    psutil = pytest.importorskip("psutil")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, signal\nimport bayes_lcs as bl\n"
+        "if __name__ == '__main__':\n"
+        "    executor = bl.executor('processes', workers=1)\n"
+        "    executor.run(abs, [-1])\n"
+        "    print(*executor.process_ids, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(Path(bl.__file__).parents[1])},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        worker = int(process.stdout.readline())
+        process.wait(60)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and psutil.pid_exists(worker):
+        if psutil.Process(worker).status() == psutil.STATUS_ZOMBIE:
+            break
+        time.sleep(0.05)
+    else:
+        assert not psutil.pid_exists(worker)

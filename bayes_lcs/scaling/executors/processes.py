@@ -70,6 +70,7 @@ class _Process:
         # Only the worker holds this end, so that its death closes the pipe.
         theirs.close()
         self.doing: _Item | None = None
+        self.has_answered = False
         self.programs: set[int] = set()
         self.stale: set[int] = set()
         self.blocks: set[tuple[int, int]] = set()
@@ -246,7 +247,7 @@ class ProcessExecutor(BaseExecutor):
         except (EOFError, OSError):
             return None
         self.traffic.received += len(parcel)
-        worker.doing = None
+        worker.doing, worker.has_answered = None, True
         answer = _Answer(*opened(parcel))
         if answer.what == "load" and answer.fine:
             worker.blocks.add((answer.program, answer.number))
@@ -265,9 +266,12 @@ class ProcessExecutor(BaseExecutor):
         deaths[item] += 1
         if deaths[item] > self.retries:
             thing = "task" if item.what == "run" else "block"
+            why = "was memory short, or is the function at fault?"
+            if code == 1 and not dead.has_answered:
+                why = 'in a script, make executors under if __name__ == "__main__":'
             raise ExecutorError(
                 f"{thing} {item.number}: its worker died {deaths[item]} times, the last time with "
-                f"exit code {code}; was memory short, or is the function at fault?"
+                f"exit code {code}; {why}"
             )
         self.traffic.repeated += 1
         if item.program == program:
