@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 import bayes_lcs as bl
 from bayes_lcs.clustering import lloyd_blocks
+from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.inference import em_blocks
 from tests.scaling import agreeing
 
@@ -112,7 +112,7 @@ def test_checkpoints_are_taken_up_by_another_executor(executor, tmp_path, monkey
         bl.checkpoints(tmp_path),
     ):
         patched.setattr(em_blocks.BlockEStep, "statistics", interrupted)
-        with pytest.warns(ConvergenceWarning, match="interrupted"):
+        with pytest.warns(InterruptedWarning, match="interrupted"):
             agreeing.em(here)
     calls = executor.traffic.calls
     with bl.checkpoints(tmp_path):
