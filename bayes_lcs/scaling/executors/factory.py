@@ -20,8 +20,8 @@ def executor(kind: str = "processes", **options: Any) -> Any:
         ``"serial"`` is this process (``threads``, one by default). ``"processes"`` are worker
         processes on this machine (``workers``, ``retries``, ``timeout``). ``"dask"`` is a Dask
         cluster: ``scheduler`` is a ``distributed.Client`` or an address such as
-        ``"tcp://scheduler:8786"``; without it a cluster is begun on this machine, bound to 127.0.0.1
-        (``workers``, ``timeout``). ``"devices"`` are the devices of JAX (``devices``).
+        ``"tcp://scheduler:8786"``; without it a cluster is begun on this machine, bound to
+        127.0.0.1 (``workers``, ``timeout``). ``"devices"`` are the devices of JAX (``devices``).
     options
         Of the kind.
 
