@@ -29,7 +29,7 @@ def coreset(
         bool,
         typer.Option(
             "--stream",
-            help="Merge and reduce: memory does not grow with the file.",
+            help="Merge and reduce: few rows are kept; of CSV more is read ahead.",
             rich_help_panel=METHOD,
         ),
     ] = False,
