@@ -2,6 +2,7 @@
 
 import random
 import warnings
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 import bayes_lcs as bl
 from bayes_lcs.data import checkpoints as module
 from bayes_lcs.data import parquet_reader
-from bayes_lcs.inference import annealed_chains
+from bayes_lcs.inference import annealed_chains, partition_sums, subset_convolution
 from bayes_lcs.report.coreset_files import coreset_of_file
 
 
@@ -36,6 +37,9 @@ def dies(monkeypatch):
         monkeypatch.setattr(module, name, 0.0)
     monkeypatch.setattr(annealed_chains, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(parquet_reader, "_BLOCK_ROWS", 500)
+    # Convolutions of a few groups are looked at as those of many are.
+    monkeypatch.setattr(subset_convolution, "CHUNK_BITS", 1)
+    monkeypatch.setattr(partition_sums, "FEW_GROUPS", 0)
     return life
 
 
@@ -59,6 +63,16 @@ def evidence(model, data, method, **options):
         warnings.simplefilter("ignore", bl.EvidenceWarning)
         found = bl.evidence(model, data, method, seed=3, precision=0.5, **options)
     return {"numbers": np.array([found.value, found.lower, found.upper]), "how": found.how}
+
+
+def summed(data, largest=1e100):
+    with mock.patch.object(partition_sums, "HUGE", largest):
+        posterior = bl.exact(CNB(), data)
+        return {
+            "evidence": posterior.log_evidence,
+            "clusters": posterior.num_clusters(),
+            "arithmetic": posterior.sums.arithmetic,
+        }
 
 
 def mixture(**options):
@@ -125,6 +139,8 @@ WORKS = {
     "particles of labels": lambda data, _: evidence(
         bl.CompleteSharing(), masked(data), "particles", max_chains=32
     ),
+    "exact sum": lambda data, _: summed(data),
+    "exact sum, in logs": lambda data, _: summed(data, largest=0.0),
     "prototype integrals": lambda data, _: evidence(bl.Prototype(), data, "importance"),
     "em": lambda *_: mixture(),
     "em, accelerated": lambda *_: mixture(acceleration="squarem"),

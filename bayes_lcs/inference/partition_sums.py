@@ -21,7 +21,9 @@ Where these conditions fail, everything is done in logs relative to the best par
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +31,14 @@ from numpy.typing import NDArray
 from bayes_lcs.core.bits import members, subset_sums, subsets_of
 from bayes_lcs.core.errors import NotExactError
 from bayes_lcs.core.memory import available_memory, human_bytes
-from bayes_lcs.core.progress import progress_bar
-from bayes_lcs.inference.subset_convolution import convolve, convolve_max, convolve_relative
+from bayes_lcs.core.progress import Tick
+from bayes_lcs.inference.subset_convolution import (
+    Course,
+    convolve,
+    convolve_max,
+    convolve_relative,
+)
+from bayes_lcs.inference.subset_recursion import Step, fill_subsets
 
 __all__ = ["PartitionSums", "good_partition", "shapley_shares"]
 
@@ -40,6 +48,10 @@ IntArray = NDArray[np.int64]
 TINY = 1e-154
 HUGE = 1e100
 SMALLEST_TOTAL = 1e-20
+
+NEGLIGIBLE = 1e-10
+FEW_GROUPS = 16
+ROWS_TOGETHER = 2
 
 PUSH_COST = 150  # blocks that are scored in the time it takes to queue one branch
 
@@ -141,12 +153,7 @@ class PartitionSums:
         else:
             self.arithmetic = "logs"
             best = self._best_scores
-            self.log_sums = best + np.log(self._relative_sums(1)[0])
-
-    @property
-    def _num_ticks(self) -> int:
-        """Upper bound on progress ticks of one pass; the last steps are nearly all the work."""
-        return 27 * max(self.num_groups - 14, 1)
+            self.log_sums = best + np.log(self._relative_sums())
 
     @cached_property
     def _scaled_weights(self) -> FloatArray:
@@ -163,49 +170,51 @@ class PartitionSums:
             return None
         sums = np.zeros(weights.size)
         sums[0] = 1.0
-        with progress_bar("sums over partitions", self._num_ticks, self._progress) as tick:
-            for n in range(self.num_groups):
-                low, high = slice(0, 1 << n), slice(1 << n, 2 << n)
-                step = convolve(weights[high], sums[low], tick)
-                if not step.max() <= HUGE:
-                    return None
-                step[step < TINY] = 0.0
-                sums[high] = step
-        return sums if sums[-1] >= SMALLEST_TOTAL else None
+
+        def step(low: slice, high: slice, tick: Tick, course: Course) -> FloatArray | None:
+            found = convolve(weights[high], sums[low], tick, course)
+            found[found < TINY] = 0.0
+            return found if found.max() <= HUGE else None
+
+        is_safe = self._fill(sums, step, "sums over partitions")
+        return sums if is_safe and sums[-1] >= SMALLEST_TOTAL else None
+
+    def _fill(self, values: FloatArray, step: Step, what: str, *decisive: Any) -> bool:
+        return fill_subsets(
+            values,
+            step,
+            what=what,
+            decisive=(self.log_weights, *decisive),
+            progress=self._progress,
+        )
 
     @cached_property
     def _best_scores(self) -> FloatArray:
         """``max`` over the partitions of ``S`` of the sum of log weights, for every ``S``."""
         _refuse_shortage(40 << self.num_groups, "the recursion in logs")
         best = np.zeros(self.log_weights.size)
-        with progress_bar("best partition", self._num_ticks, self._progress) as tick:
-            for n in range(self.num_groups):
-                low, high = slice(0, 1 << n), slice(1 << n, 2 << n)
-                best[high] = convolve_max(self.log_weights[high], best[low], tick)
+
+        def step(low: slice, high: slice, tick: Tick, course: Course) -> FloatArray:
+            return convolve_max(self.log_weights[high], best[low], tick, course)
+
+        self._fill(best, step, "best partition")
         return best
 
-    def _relative_sums(self, num_sizes: int) -> FloatArray:
-        """Sums relative to the best partition, in logs; by number of blocks if ``> 1``.
+    def _relative_sums(self, before: FloatArray | None = None, size: int = 0) -> FloatArray:
+        """Sums over the partitions of ``S`` relative to the best one, in logs.
 
-        Row 0 of a single row is the sum over all partitions; with more rows, row ``k`` holds the
-        partitions into ``k`` blocks.
+        With ``before``, those of partitions into ``size - 1`` blocks, of partitions into ``size``.
         """
         best = self._best_scores
-        sums = np.zeros((num_sizes, best.size))
-        sums[0, 0] = 1.0
-        shift = 0 if num_sizes == 1 else 1
-        ticks = self._num_ticks * num_sizes
-        with (
-            progress_bar("sums in logs", ticks, self._progress) as tick,
-            np.errstate(divide="ignore", under="ignore"),
-        ):
-            for n in range(self.num_groups):
-                low, high = slice(0, 1 << n), slice(1 << n, 2 << n)
-                for k in range(min(num_sizes - shift, n + 1) if shift else 1):
-                    rest = best[low] + np.log(sums[k, low])
-                    sums[k + shift, high] = convolve_relative(
-                        self.log_weights[high], rest, best[high], tick
-                    )
+        sums = np.zeros(best.size)
+        sums[0] = before is None
+
+        def step(low: slice, high: slice, tick: Tick, course: Course) -> FloatArray:
+            with np.errstate(divide="ignore", under="ignore"):
+                rest = best[low] + np.log((sums if before is None else before)[low])
+            return convolve_relative(self.log_weights[high], rest, best[high], tick, course)
+
+        self._fill(sums, step, "sums in logs", size)
         return sums
 
     @property
@@ -231,28 +240,63 @@ class PartitionSums:
 
     @cached_property
     def log_totals_by_size(self) -> FloatArray:
-        """``log`` of the sum over partitions into exactly ``k`` blocks, ``(U + 1,)``."""
-        with np.errstate(divide="ignore"):
-            if self.arithmetic == "logs":
-                sums = self._relative_sums(self.num_groups + 1)[:, -1]
-                return np.log(sums) + self._best_scores[-1]
-            return np.log(self._scaled_sums_by_size()) + self._offsets[-1]
+        """``log`` of the sum over partitions into exactly ``k`` blocks, ``(U + 1,)``.
 
-    def _scaled_sums_by_size(self) -> FloatArray:
-        """Scaled ``Z_k(all)``; the last group's step is needed for ``S = all`` only."""
-        # Measured: twice the table of 8 bytes for each subset without the last group and size.
-        _refuse_shortage(8 * self.num_groups << self.num_groups, "the number of clusters")
+        Minus infinity for numbers that have a probability below 1e-10 all together.
+        """
+        in_logs = self.arithmetic == "logs"
+        offset = self._best_scores[-1] if in_logs else self._offsets[-1]
+        with np.errstate(divide="ignore", under="ignore"):
+            total = np.exp(self.log_total - offset)
+            totals = np.zeros(self.num_groups + 1)
+            k = 1
+            for some in self._relative_totals() if in_logs else self._scaled_totals():
+                totals[k : k + len(some)] = some
+                k += len(some)
+                if total - totals.sum() < NEGLIGIBLE * total:
+                    break
+            return np.log(totals) + offset
+
+    def _relative_totals(self) -> Iterator[FloatArray]:
+        """``Z_k(all)`` relative to the best partition, for ``k`` from 1 on."""
+        sums = np.zeros(self.log_weights.size)
+        sums[0] = 1.0
+        for size in range(1, self.num_groups + 1):
+            sums = self._relative_sums(sums, size)
+            yield sums[-1:]
+
+    def _scaled_totals(self) -> Iterator[FloatArray]:
+        """Scaled ``Z_k(all)`` for some ``k`` together, from 1 on.
+
+        The last group's step is needed for ``S = all`` only. Partitions into ``k`` blocks need
+        those into ``k - 1`` alone: all of them together are fast for few groups, and few at a time
+        need little memory for many.
+        """
         weights = self._scaled_weights
         half = weights.size // 2
-        sums = np.zeros((self.num_groups, half))
-        sums[0, 0] = 1.0
-        with progress_bar("number of clusters", self._num_ticks, self._progress) as tick:
-            for n in range(self.num_groups - 1):
-                low, high = slice(0, 1 << n), slice(1 << n, 2 << n)
-                step = convolve(weights[high], sums[: n + 1, low], tick)
-                step[step < TINY] = 0.0
-                sums[1 : n + 2, high] = step
-        return np.concatenate([[0.0], sums @ weights[half:][::-1]])
+        together = self.num_groups if self.num_groups <= FEW_GROUPS else ROWS_TOGETHER
+        # Measured: twice the table of 8 bytes for each subset without the last group and size.
+        _refuse_shortage(16 * half * (together + 1), "the number of clusters")
+        before = np.zeros(half)
+        before[0] = 1.0
+        for first in range(0, self.num_groups, together):
+            # Row 0 is for partitions into `first` blocks, known; no smaller set has so many.
+            rows = np.zeros((min(together, self.num_groups - 1 - first) + 1, half))
+            rows[0] = before
+
+            def step(
+                low: slice, high: slice, tick: Tick, course: Course, rows: FloatArray = rows
+            ) -> FloatArray:
+                found = np.zeros((len(rows), low.stop))
+                found[0] = rows[0, high]
+                found[1:] = convolve(weights[high], rows[:-1, low], tick, course)
+                found[found < TINY] = 0.0
+                return found
+
+            if len(rows) > 1:
+                self._fill(rows, step, "number of clusters", first)
+            yield (rows @ weights[half:][::-1])[:together]
+            before = rows[-1]
 
     def best_partition(self) -> list[int]:
         """The blocks of a partition of the highest score, as masks."""

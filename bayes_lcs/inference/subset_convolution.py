@@ -5,9 +5,9 @@ in logs relative to those maxima, which no range of scores can break. All need 3
 fast ranked Moebius transform is not used: it subtracts, and block weights span hundreds of orders
 of magnitude.
 
-*Sums of products* are matrix products. The index is split into high bits and the 8 lowest. For a
+*Sums of products* are matrix products. The index is split into high bits and the 7 lowest. For a
 fixed high part ``A`` of ``T`` the high parts of ``S - T`` run over the subsets of the complement
-of ``A``, and their low parts meet in one 256 x 256 matrix built from ``f(A, .)``.
+of ``A``, and their low parts meet in one 128 x 128 matrix built from ``f(A, .)``.
 
 *The other two* halve on the leading bit, ``h_0 = f_0 * g_0`` and ``h_1 = f_0 * g_1 + f_1 * g_0``,
 by copying, so that the last three bits meet in 27 operations on long contiguous vectors.
@@ -19,9 +19,12 @@ BLAS itself is held to one thread, since its own threads stall on machines that 
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from threading import Event, Lock
 from typing import Protocol
 
 import numpy as np
@@ -30,60 +33,119 @@ from threadpoolctl import threadpool_limits
 
 from bayes_lcs.core.bits import popcounts, subsets_of
 from bayes_lcs.core.progress import Tick
+from bayes_lcs.data.checkpoints import Arrays
 
-__all__ = ["convolve", "convolve_max", "convolve_relative"]
+__all__ = ["Course", "convolve", "convolve_max", "convolve_relative"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-LOW_BITS = 8
+LOW_BITS = 7
 CHUNK_BITS = 12
 LEAF_BITS = 3
 THREAD_BITS = 3
+LONG_SIZE = 1 << 22
+LOOK_SECONDS = 0.5
 
 
-class _Accumulate(Protocol):
-    """Add the convolution of two contiguous parts to the part of the result they meet in.
+class _Convolve(Protocol):
+    """The convolution of two contiguous parts.
 
-    All three are arrays over the same ``2**n`` subsets; ``target`` is the slice of the whole that
-    ``into`` is, for arithmetics that look something up there.
+    Both are arrays over the same ``2**n`` subsets; ``target`` is the slice of the whole result to
+    which it belongs, for arithmetics that look something up there.
     """
 
-    def __call__(
-        self, f: FloatArray, g: FloatArray, into: FloatArray, target: slice, /
-    ) -> None: ...
+    def __call__(self, f: FloatArray, g: FloatArray, target: slice, /) -> FloatArray: ...
+
+
+def _ignore(_arrays: Callable[[], Arrays]) -> None:
+    """Nobody looks."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """Lets a long convolution be looked at on its way, and be gone on with later.
+
+    Attributes
+    ----------
+    begun
+        What an earlier one had come to when it was looked at, or None.
+    look
+        Called now and then in the thread of the caller, with a function that tells.
+    """
+
+    begun: Arrays | None = None
+    look: Callable[[Callable[[], Arrays]], None] = _ignore
+
+
+def _leading_bits(size: int) -> int:
+    """By how many bits work is shared: pieces of about a second, where it takes so long."""
+    if size < 1 << (CHUNK_BITS + THREAD_BITS):
+        return 0
+    return THREAD_BITS + (size >= LONG_SIZE)
 
 
 def _shared_by_target(
-    f: FloatArray, g: FloatArray, out: FloatArray, accumulate: _Accumulate, tick: Tick | None
+    f: FloatArray,
+    g: FloatArray,
+    out: FloatArray,
+    join: np.ufunc,
+    convolve_parts: _Convolve,
+    tick: Tick | None,
+    course: Course,
 ) -> None:
-    """Run ``accumulate`` over all pairs of leading bits, one task for each leading part of S."""
+    """Join the convolutions of all pairs of leading bits, one task for each leading part of S."""
     size = f.size
-    bits = THREAD_BITS if size >= 1 << (CHUNK_BITS + THREAD_BITS) else 0
+    bits = _leading_bits(size)
     width = size >> bits
+    terms = 3 ** (width.bit_length() - 1)
+    done = np.zeros(1 << bits, dtype=np.int64)
+    if course.begun is not None:
+        out[...], done[...] = course.begun["out"], course.begun["done"]
+    writing, stopped = Lock(), Event()
 
     def task(target: int) -> None:
-        into = out[..., target * width : (target + 1) * width]
-        for part in subsets_of(target):
-            rest = target ^ int(part)
-            accumulate(
-                f[part * width : (part + 1) * width],
-                g[..., rest * width : (rest + 1) * width],
-                into,
-                slice(target * width, (target + 1) * width),
-            )
+        here = slice(target * width, (target + 1) * width)
+        for number, part in enumerate(subsets_of(target)):
+            if number >= done[target]:
+                if stopped.is_set():
+                    return
+                rest = target ^ int(part)
+                found = convolve_parts(
+                    f[part * width : (part + 1) * width],
+                    g[..., rest * width : (rest + 1) * width],
+                    here,
+                )
+                with writing:
+                    join(out[..., here], found, out=out[..., here])
+                    done[target] += 1
             if tick is not None:
-                tick()
+                tick(terms)
+
+    def so_far() -> Arrays:
+        with writing:
+            return {"out": out.copy(), "done": done.copy()}
 
     if size < 1 << CHUNK_BITS:
         task(0)
         return
-    with (
-        threadpool_limits(limits=1, user_api="blas"),
-        ThreadPoolExecutor(os.cpu_count() or 1) as pool,
-    ):
-        # Largest tasks first, so that the last one to finish is small.
-        list(pool.map(task, np.argsort(-popcounts(bits), kind="stable").tolist()))
+    with threadpool_limits(limits=1, user_api="blas"):
+        pool = ThreadPoolExecutor(os.cpu_count() or 1)
+        try:
+            # Largest tasks first, so that the last one to finish is small.
+            order = np.argsort(-popcounts(bits), kind="stable").tolist()
+            under_way = {pool.submit(task, target) for target in order}
+            while under_way:
+                ended, under_way = wait(under_way, LOOK_SECONDS, return_when=FIRST_COMPLETED)
+                for each in ended:
+                    each.result()
+                course.look(so_far)
+        finally:
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+UNWATCHED = Course()
 
 
 @lru_cache(maxsize=16)
@@ -99,7 +161,7 @@ def _disjoint_parts(high: int) -> list[IntArray]:
     return [subsets_of((high - 1) ^ part) for part in range(high)]
 
 
-def _accumulate_products(f: FloatArray, g: FloatArray, into: FloatArray, _target: slice) -> None:
+def _products(f: FloatArray, g: FloatArray, _target: slice) -> FloatArray:
     low = min(1 << LOW_BITS, f.size)
     high = f.size // low
     index = _difference_index(low)
@@ -113,10 +175,12 @@ def _accumulate_products(f: FloatArray, g: FloatArray, into: FloatArray, _target
         np.take(padded[part], index, out=matrix, mode="clip")
         rows = rest[others]
         out[part | others] += (rows.reshape(-1, low) @ matrix).reshape(rows.shape)
-    into += out.swapaxes(0, 1).reshape(into.shape)
+    return out.swapaxes(0, 1).reshape(g.shape)
 
 
-def convolve(f: FloatArray, g: FloatArray, tick: Tick | None = None) -> FloatArray:
+def convolve(
+    f: FloatArray, g: FloatArray, tick: Tick | None = None, course: Course = UNWATCHED
+) -> FloatArray:
     """Sum-product subset convolution.
 
     Parameters
@@ -126,7 +190,9 @@ def convolve(f: FloatArray, g: FloatArray, tick: Tick | None = None) -> FloatArr
     g : (..., 2**n)
         Non-negative values of the rest; leading axes are carried along.
     tick
-        Called often, from several threads.
+        Called often, from several threads, with the number of terms: ``3**n`` in all.
+    course
+        To look at it on its way, and to go on with what was begun.
 
     Examples
     --------
@@ -134,11 +200,13 @@ def convolve(f: FloatArray, g: FloatArray, tick: Tick | None = None) -> FloatArr
     [10.0, 120.0]
     """
     out = np.zeros(g.shape)
-    _shared_by_target(f, g, out, _accumulate_products, tick)
+    _shared_by_target(f, g, out, np.add, _products, tick, course)
     return out
 
 
-def convolve_max(f: FloatArray, g: FloatArray, tick: Tick | None = None) -> FloatArray:
+def convolve_max(
+    f: FloatArray, g: FloatArray, tick: Tick | None = None, course: Course = UNWATCHED
+) -> FloatArray:
     """Max-plus subset convolution ``h(S) = max_T f(T) + g(S - T)``.
 
     Examples
@@ -147,16 +215,22 @@ def convolve_max(f: FloatArray, g: FloatArray, tick: Tick | None = None) -> Floa
     [1.0, 5.0]
     """
 
-    def accumulate(f: FloatArray, g: FloatArray, into: FloatArray, _target: slice) -> None:
+    def maxima(f: FloatArray, g: FloatArray, _target: slice) -> FloatArray:
+        into = np.full(f.size, -np.inf)
         _Halving(f.size, join=np.maximum).accumulate(f, g, into, None)
+        return into
 
     out = np.full(f.size, -np.inf)
-    _shared_by_target(f, g, out, accumulate, tick)
+    _shared_by_target(f, g, out, np.maximum, maxima, tick, course)
     return out
 
 
 def convolve_relative(
-    f: FloatArray, g: FloatArray, best: FloatArray, tick: Tick | None = None
+    f: FloatArray,
+    g: FloatArray,
+    best: FloatArray,
+    tick: Tick | None = None,
+    course: Course = UNWATCHED,
 ) -> FloatArray:
     """``sum_T exp(f(T) + g(S - T) - best(S))``, with ``f`` and ``g`` in logs.
 
@@ -165,11 +239,13 @@ def convolve_relative(
     for each of the 3^n terms.
     """
 
-    def accumulate(f: FloatArray, g: FloatArray, into: FloatArray, target: slice) -> None:
+    def sums(f: FloatArray, g: FloatArray, target: slice) -> FloatArray:
+        into = np.zeros(f.size)
         _Halving(f.size, join=np.add).accumulate(f, g, into, best[target])
+        return into
 
     out = np.zeros(f.size)
-    _shared_by_target(f, g, out, accumulate, tick)
+    _shared_by_target(f, g, out, np.add, sums, tick, course)
     return out
 
 

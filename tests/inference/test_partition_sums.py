@@ -116,6 +116,32 @@ def test_equal_weights_count_partitions(arithmetic):
     np.testing.assert_allclose(np.exp(sums.log_totals_by_size), stirling, rtol=1e-12)
 
 
+@pytest.mark.parametrize("together", [1, 2, 3, 4])
+def test_few_sizes_at_a_time(together, monkeypatch):
+    monkeypatch.setattr(partition_sums, "FEW_GROUPS", 0)
+    monkeypatch.setattr(partition_sums, "ROWS_TOGETHER", together)
+    for num_groups in range(1, 9):
+        log_weights = np.random.default_rng(num_groups).normal(size=1 << num_groups)
+        assert_enumerated(PartitionSums(log_weights), log_weights)
+
+
+def test_sizes_that_cannot_matter_are_not_computed(arithmetic, monkeypatch):
+    """Blocks of one are worth next to nothing: of eight groups there are no more than four."""
+    monkeypatch.setattr(partition_sums, "FEW_GROUPS", 0)
+    log_weights = np.zeros(1 << 8)
+    log_weights[1 << np.arange(8)] = -40.0
+    found = PartitionSums(log_weights)
+    expected = PartitionSums(np.zeros(1 << 8)).log_total
+    assert found.log_total < expected
+    assert np.isneginf(found.log_totals_by_size[6:]).all()
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(found.log_totals_by_size).sum())
+    assert total == pytest.approx(found.log_total, abs=1e-9)
+    # Partitions of eight into four pairs, and into two blocks of two or more.
+    assert np.exp(found.log_totals_by_size[4]) == pytest.approx(105.0, rel=1e-9)
+    assert np.exp(found.log_totals_by_size[2]) == pytest.approx(2**7 - 1 - 8, rel=1e-9)
+
+
 def test_sums_of_every_subset(arithmetic):
     log_weights = np.random.default_rng(0).normal(size=64)
     sums = PartitionSums(log_weights)

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayes_lcs.inference import subset_convolution
-from bayes_lcs.inference.subset_convolution import convolve, convolve_max, convolve_relative
+from bayes_lcs.inference.subset_convolution import (
+    Course,
+    convolve,
+    convolve_max,
+    convolve_relative,
+)
 
 # Sums of at most 2^15 positive terms in another order: 2^15 / 2 roundings of 1.1e-16 at the worst.
 SUM_TOLERANCE = 2e-12
@@ -169,5 +174,49 @@ def test_progress_ticks(bits):
     """Every pair of leading parts reports once: 1, or 3^THREAD_BITS when work is shared."""
     ticks = []
     f, g = cases(bits, seed=0)
-    convolve(f, g, lambda: ticks.append(1))
+    convolve(f, g, ticks.append)
     assert len(ticks) == (1 if bits == 4 else 3**subset_convolution.THREAD_BITS)
+    assert sum(ticks) == 3**bits
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Even small convolutions are shared, and looked at on their way."""
+    monkeypatch.setattr(subset_convolution, "CHUNK_BITS", 3)
+    monkeypatch.setattr(subset_convolution, "LONG_SIZE", 1 << 7)
+
+
+def convolutions(f, g):
+    best = naive_maxima(f, g)
+    return [
+        lambda course: convolve(f, np.stack([g, 2 * g]), course=course),
+        lambda course: convolve_max(f, g, course=course),
+        lambda course: convolve_relative(f, g, best, course=course),
+    ]
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("bits", [6, 7])
+def test_begun_and_gone_on_with(small_parts, bits, which):
+    run = convolutions(*cases(bits, seed=1))[which]
+    seen = []
+    expected = run(Course(look=lambda so_far: seen.append(so_far())))
+    parts = 3 ** (3 + (bits == 7))
+    assert seen[-1]["done"].sum() == parts
+    for so_far in seen:
+        np.testing.assert_array_equal(run(Course(begun=so_far)), expected)
+    # What is said to be done is not done again.
+    none = {"out": np.zeros_like(expected), "done": seen[-1]["done"]}
+    np.testing.assert_array_equal(run(Course(begun=none)), none["out"])
+
+
+def test_whoever_looks_can_stop_it(small_parts):
+    f, g = cases(THREADED_BITS, seed=0)
+    ticks = []
+
+    def look(_so_far):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        convolve(f, g, ticks.append, Course(look=look))
+    assert sum(ticks) < 3**THREADED_BITS
