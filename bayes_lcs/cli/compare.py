@@ -121,7 +121,7 @@ def compare(
         f"comparing models on {groups:,} groups with {made:,} draws",
         f"Take fewer --draws or --chains, {larger}",
     )
-    folder = writable_folder(out, compare_disk(extent, groups, made))
+    folder = writable_folder(out, compare_disk(extent, groups, made, groups <= MAX_GROUPS))
     settings = {**asked, "seed": seed}
     with resumable(folder / ".checkpoint", resume, file, settings):
         try:

@@ -55,7 +55,7 @@ def table_memory(extent: Extent) -> float:
 
 def partitions_memory(num_groups: int) -> float:
     """The sums over all partitions, and those for each number of clusters."""
-    return 40.0 * MIB + (80.0 + 8.0 * num_groups) * 2.0**num_groups
+    return 40.0 * MIB + 96.0 * 2.0**num_groups
 
 
 def compare_memory(
@@ -114,9 +114,10 @@ def coreset_memory(extent: Extent, size: int, stream: bool) -> float:
     return need + 3.0 * 8.0 * extent.cells
 
 
-def compare_disk(extent: Extent, num_groups: int, draws: int) -> float:
-    """Draws, twice for the checkpoints, and the predictions of at most all rows."""
-    return PAGES + 3.0 * draws * (2 * num_groups + 80) + 2.0 * extent.cell_bytes
+def compare_disk(extent: Extent, num_groups: int, draws: int, sums: bool) -> float:
+    """Draws, or sums over partitions, for checkpoints too; predictions of at most all rows."""
+    subsets = 80.0 * 2.0**num_groups if sums else 0.0
+    return PAGES + 3.0 * draws * (2 * num_groups + 80) + 2.0 * extent.cell_bytes + subsets
 
 
 def cluster_disk(extent: Extent) -> float:

@@ -69,7 +69,8 @@ def exact(
 
     No-sharing and complete-sharing have closed forms at any size. Clustered naive Bayes sums over
     every partition of the groups by a recursion over subsets: 0.2 seconds at 16 groups, 5 at 21,
-    70 at 24 on two cores, and up to three times more for each further group.
+    70 at 24 on two cores, and up to three times more for each further group. The distribution of
+    the number of clusters takes longer than that, and is computed when it is asked for.
 
     Parameters
     ----------

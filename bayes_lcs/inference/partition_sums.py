@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from bayes_lcs.core.bits import members, subset_sums, subsets_of
 from bayes_lcs.core.errors import NotExactError
 from bayes_lcs.core.memory import available_memory, human_bytes
 from bayes_lcs.core.progress import Tick
+from bayes_lcs.data.checkpoints import fingerprint, is_keeping, work
 from bayes_lcs.inference.subset_convolution import (
     Course,
     convolve,
@@ -184,9 +185,14 @@ class PartitionSums:
             values,
             step,
             what=what,
-            decisive=(self.log_weights, *decisive),
+            decisive=(self._identity, *decisive),
             progress=self._progress,
         )
+
+    @cached_property
+    def _identity(self) -> str:
+        """What decides everything here, for work that is kept."""
+        return fingerprint(self.log_weights) if is_keeping() else ""
 
     @cached_property
     def _best_scores(self) -> FloatArray:
@@ -275,28 +281,37 @@ class PartitionSums:
         weights = self._scaled_weights
         half = weights.size // 2
         together = self.num_groups if self.num_groups <= FEW_GROUPS else ROWS_TOGETHER
-        # Measured: twice the table of 8 bytes for each subset without the last group and size.
-        _refuse_shortage(16 * half * (together + 1), "the number of clusters")
+        # Measured: three and a half times the table of rows.
+        _refuse_shortage(28 * half * (together + 1), "the number of clusters")
         before = np.zeros(half)
         before[0] = 1.0
         for first in range(0, self.num_groups, together):
-            # Row 0 is for partitions into `first` blocks, known; no smaller set has so many.
-            rows = np.zeros((min(together, self.num_groups - 1 - first) + 1, half))
-            rows[0] = before
+            count = min(together, self.num_groups - 1 - first)
+            with work("sizes", self._identity, first) as kept:
+                if kept.state is not None:
+                    totals, before = kept.state["totals"], kept.state["before"]
+                else:
+                    rows = self._scaled_rows(before, count, first)
+                    totals, before = (rows @ weights[half:][::-1])[:together], rows[-1].copy()
+                    kept.end(partial(dict, totals=totals, before=before))
+            yield totals
 
-            def step(
-                low: slice, high: slice, tick: Tick, course: Course, rows: FloatArray = rows
-            ) -> FloatArray:
-                found = np.zeros((len(rows), low.stop))
-                found[0] = rows[0, high]
-                found[1:] = convolve(weights[high], rows[:-1, low], tick, course)
-                found[found < TINY] = 0.0
-                return found
+    def _scaled_rows(self, before: FloatArray, count: int, first: int) -> FloatArray:
+        """Scaled sums by subset: given those into ``first`` blocks, and into ``count`` more."""
+        weights = self._scaled_weights
+        rows = np.zeros((count + 1, len(before)))
+        rows[0] = before
 
-            if len(rows) > 1:
-                self._fill(rows, step, "number of clusters", first)
-            yield (rows @ weights[half:][::-1])[:together]
-            before = rows[-1]
+        def step(low: slice, high: slice, tick: Tick, course: Course) -> FloatArray:
+            found = np.zeros((len(rows), low.stop))
+            found[0] = rows[0, high]
+            found[1:] = convolve(weights[high], rows[:-1, low], tick, course)
+            found[found < TINY] = 0.0
+            return found
+
+        if count:
+            self._fill(rows, step, "number of clusters", first)
+        return rows
 
     def best_partition(self) -> list[int]:
         """The blocks of a partition of the highest score, as masks."""

@@ -14,8 +14,9 @@ import pytest
 
 import bayes_lcs as bl
 
-KILLS = 5
-"""Of each of the four commands: twenty in all."""
+KILLS = 6
+"""By SIGKILL, of each of the four commands; each is sent SIGINT as well."""
+MOST_ROUNDS = 8
 
 # Checkpoints come sooner than for users, so that short runs have many.
 MAIN = """
@@ -48,39 +49,56 @@ def start(words, environment):
 
 
 def killed_and_resumed(words, out, environment, seed):
-    """Results of a whole run, and of one that was killed again and again on its way."""
-    whole, parts = out / "whole", out / "parts"
+    """Results of a whole run, and those of runs that were killed again and again on their way.
+
+    A run that comes to its end before it was killed often enough is followed by another one.
+    """
+    whole = out / "whole"
     whole.mkdir()
-    parts.mkdir()
     run = start([*words, "--out", whole / "result"], environment)
     _, error = run.communicate()
     assert run.returncode == 0, error
     rng = random.Random(seed)
-    kills = 0
+    left = [signal.SIGKILL] * KILLS + [signal.SIGINT]
+    rng.shuffle(left)
+    for number in range(MOST_ROUNDS):
+        parts = out / f"parts{number}"
+        parts.mkdir()
+        left = one_round([*words, "--out", parts / "result"], parts, environment, rng, left)
+        assert not [path for path in parts.rglob("*") if "checkpoint" in path.name]
+        yield whole / "result", parts / "result"
+        if not left:
+            return
+    pytest.fail(f"still to be sent after {MOST_ROUNDS} runs: {left}")
+
+
+def one_round(words, folder, environment, rng, left):
+    """Begin a run, end it by signals at random points, resume it; the signals not sent."""
     while True:
-        run = start([*words, "--out", parts / "result", "--resume"], environment)
-        if kills < KILLS and survived(run, parts, rng):
-            polite = kills % 3 == 2  # the others have no chance to write anything
-            run.send_signal(signal.SIGINT if polite else signal.SIGKILL)
+        run = start([*words, "--resume"], environment)
+        if left and survived(run, folder, rng):
+            run.send_signal(left[0])
             _, error = run.communicate()
-            assert run.returncode in ((0, 130) if polite else (0, -signal.SIGKILL)), error
-            kills += 1
-            continue
-        _, error = run.communicate()
-        assert run.returncode == 0, error
-        break
-    assert kills >= 2, "no run lasted long enough to be killed"
-    assert not [path for path in parts.rglob("*") if "checkpoint" in path.name]
-    return whole / "result", parts / "result"
+            allowed = {signal.SIGKILL: -signal.SIGKILL, signal.SIGINT: 130}[left[0]]
+            if run.returncode != 0:  # it was not just over
+                assert run.returncode == allowed, error
+                left = left[1:]
+                continue
+        else:
+            _, error = run.communicate()
+            assert run.returncode == 0, error
+        if (folder / "result").exists():
+            return left
 
 
 def survived(run, folder, rng):
-    """Whether a run is still there after some more checkpoints and a moment."""
+    """Whether a run is still there after some more checkpoints, or seconds, and a moment."""
     seen, wanted = set(), rng.randint(1, 3)
+    seconds = time.monotonic() + rng.choice([np.inf, np.inf, rng.uniform(1.0, 5.0)])
     before = written(folder)
     while run.poll() is None:
         seen |= written(folder) - before
-        if len(seen) >= wanted:
+        if len(seen) >= wanted or time.monotonic() > seconds:
             time.sleep(rng.uniform(0.0, 0.4))
             return run.poll() is None
         time.sleep(0.02)
@@ -112,11 +130,11 @@ def test_compare(tmp_path, programs):
     frame.to_csv(tmp_path / "m.csv", index=False)
     words = ["compare", tmp_path / "m.csv", "--group", "person", "--label", "decision"]
     words += ["--draws", 400, "--chains", 2, "--precision", 0.3]
-    one, other = killed_and_resumed(words, tmp_path, programs, seed=1)
-    for name in ("evidence.csv", "partition.csv", "predictions.csv"):
-        same_csv(one, other, name)
-    draws = [bl.load(folder / "posterior.nc").partitions() for folder in (one, other)]
-    np.testing.assert_array_equal(*draws)
+    for one, other in killed_and_resumed(words, tmp_path, programs, seed=1):
+        for name in ("evidence.csv", "partition.csv", "predictions.csv"):
+            same_csv(one, other, name)
+        draws = [bl.load(folder / "posterior.nc").partitions() for folder in (one, other)]
+        np.testing.assert_array_equal(*draws)
 
 
 @pytest.mark.slow
@@ -129,12 +147,12 @@ def test_cluster(tmp_path, programs):
     frame = pd.DataFrame(codes, columns=[f"c{i}" for i in range(24)]).astype(str)
     frame.to_parquet(tmp_path / "c.parquet", index=False)
     words = ["cluster", tmp_path / "c.parquet", "-k", 12, "--alpha", 0, "--initial", 2000]
-    one, other = killed_and_resumed(words, tmp_path, programs, seed=2)
-    models = [bl.load(folder / "mixture.nc") for folder in (one, other)]
-    np.testing.assert_array_equal(models[0].weights_, models[1].weights_)
-    np.testing.assert_array_equal(models[0].trace_, models[1].trace_)
-    tables = [pd.read_parquet(folder / "assignments.parquet") for folder in (one, other)]
-    pd.testing.assert_frame_equal(*tables)
+    for one, other in killed_and_resumed(words, tmp_path, programs, seed=2):
+        models = [bl.load(folder / "mixture.nc") for folder in (one, other)]
+        np.testing.assert_array_equal(models[0].weights_, models[1].weights_)
+        np.testing.assert_array_equal(models[0].trace_, models[1].trace_)
+        tables = [pd.read_parquet(folder / "assignments.parquet") for folder in (one, other)]
+        pd.testing.assert_frame_equal(*tables)
 
 
 @pytest.mark.slow
@@ -145,11 +163,11 @@ def test_scan(tmp_path, programs):
     frame["kind"] = np.where(X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=len(X)) > 0, "a", "b")
     frame.to_csv(tmp_path / "s.csv", index=False)
     words = ["scan", tmp_path / "s.csv", "--label", "kind", "--parts", 24, "--whole"]
-    one, other = killed_and_resumed(words, tmp_path, programs, seed=3)
-    same_csv(one, other, "scan.csv", without=["seconds"])
-    ensembles = [bl.load(folder / "ensemble.skops") for folder in (one, other)]
     rows = frame.drop(columns="kind").head(500)
-    np.testing.assert_array_equal(*[found.predict_proba(rows) for found in ensembles])
+    for one, other in killed_and_resumed(words, tmp_path, programs, seed=3):
+        same_csv(one, other, "scan.csv", without=["seconds"])
+        ensembles = [bl.load(folder / "ensemble.skops") for folder in (one, other)]
+        np.testing.assert_array_equal(*[found.predict_proba(rows) for found in ensembles])
 
 
 @pytest.mark.slow
@@ -160,5 +178,5 @@ def test_coreset(tmp_path, programs):
         tmp_path / "p.parquet", row_group_size=20_000
     )
     words = ["coreset", tmp_path / "p.parquet", "-k", 100, "--size", 8000, "--stream"]
-    one, other = killed_and_resumed(words, tmp_path, programs, seed=4)
-    assert one.read_bytes() == other.read_bytes()
+    for one, other in killed_and_resumed(words, tmp_path, programs, seed=4):
+        assert one.read_bytes() == other.read_bytes()
