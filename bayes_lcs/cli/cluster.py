@@ -18,7 +18,19 @@ from bayes_lcs.cli.manners import (
     say,
     writable_folder,
 )
-from bayes_lcs.cli.options import METHOD, AsJson, Folder, Ignore, NoHeader, Resume, Seed
+from bayes_lcs.cli.options import (
+    METHOD,
+    AsJson,
+    ExecutorKind,
+    Folder,
+    Ignore,
+    NoHeader,
+    Resume,
+    Scheduler,
+    Seed,
+    Workers,
+)
+from bayes_lcs.cli.workers import asked_executor, layout_of
 
 if TYPE_CHECKING:
     from bayes_lcs.scaling.result import LearningCurveResult
@@ -52,6 +64,9 @@ def cluster(
     no_header: NoHeader = False,
     seed: Seed = 0,
     resume: Resume = False,
+    executor: ExecutorKind = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     out: Folder = Path("cluster-output"),
     as_json: AsJson = False,
 ) -> None:
@@ -65,6 +80,7 @@ def cluster(
       bayes-lcs cluster visits.parquet -k 25 --out results
       bayes-lcs cluster visits.csv -k 25 --alpha "1% per 10 minutes" --ignore id
       bayes-lcs cluster visits.csv -k 25 --abbreviated fixed-1 --json
+      bayes-lcs cluster visits.parquet -k 25 --scheduler tcp://scheduler:8786
     """
     asked = as_asked(locals())
     from bayes_lcs.core.memory import require_memory
@@ -83,8 +99,11 @@ def cluster(
         "--ignore, write a Parquet file with smaller row groups, or use a larger machine",
     )
     folder = writable_folder(out, cluster_disk(extent))
-    settings = {**asked, "seed": seed}
-    with resumable(folder / ".checkpoint", resume, file, settings):
+    settings = {**asked, "seed": seed, "rows": layout_of(executor, scheduler)}
+    with (
+        resumable(folder / ".checkpoint", resume, file, settings),
+        asked_executor(executor, scheduler, workers) as runner,
+    ):
         result, source = cluster_file(
             file,
             clusters,
@@ -95,6 +114,7 @@ def cluster(
             ignore=ignore or (),
             header=not no_header,
             seed=seed,
+            executor=runner,
         )
         written = save_clusters(result, file, folder, header=not no_header, options=asked)
         _show(result, source.num_rows, written, as_json)

@@ -19,7 +19,20 @@ from bayes_lcs.cli.manners import (
     shown_name,
     writable_folder,
 )
-from bayes_lcs.cli.options import DATA, METHOD, AsJson, Folder, Ignore, NoHeader, Resume, Seed
+from bayes_lcs.cli.options import (
+    DATA,
+    METHOD,
+    AsJson,
+    ExecutorKind,
+    Folder,
+    Ignore,
+    NoHeader,
+    Resume,
+    Scheduler,
+    Seed,
+    Workers,
+)
+from bayes_lcs.cli.workers import asked_executor
 
 if TYPE_CHECKING:
     from bayes_lcs.report.comparison_files import TableComparison
@@ -72,6 +85,9 @@ def compare(
     ] = None,
     seed: Seed = 0,
     resume: Resume = False,
+    executor: ExecutorKind = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     out: Folder = Path("compare-output"),
     as_json: AsJson = False,
 ) -> None:
@@ -123,9 +139,14 @@ def compare(
     )
     folder = writable_folder(out, compare_disk(extent, groups, made, groups <= MAX_GROUPS))
     settings = {**asked, "seed": seed}
-    with resumable(folder / ".checkpoint", resume, file, settings):
+    with (
+        resumable(folder / ".checkpoint", resume, file, settings),
+        asked_executor(executor, scheduler, workers) as runner,
+    ):
         try:
-            found = compare_table(data, seed=seed, draws=draws, chains=chains, precision=precision)
+            found = compare_table(
+                data, seed=seed, draws=draws, chains=chains, precision=precision, executor=runner
+            )
         except ComparisonInterrupted as cut:
             kept = save_evidence(cut.comparison, folder)
             remove_others(folder, RESULTS, [kept])

@@ -10,7 +10,19 @@ import typer
 from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import resumable
 from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
-from bayes_lcs.cli.options import METHOD, RUN, AsJson, Ignore, NoHeader, Resume, Seed
+from bayes_lcs.cli.options import (
+    METHOD,
+    RUN,
+    AsJson,
+    ExecutorKind,
+    Ignore,
+    NoHeader,
+    Resume,
+    Scheduler,
+    Seed,
+    Workers,
+)
+from bayes_lcs.cli.workers import asked_executor
 
 __all__ = ["coreset"]
 
@@ -37,6 +49,9 @@ def coreset(
     no_header: NoHeader = False,
     seed: Seed = 0,
     resume: Resume = False,
+    executor: ExecutorKind = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     out: Annotated[
         Path, typer.Option(help="CSV or Parquet file to write.", rich_help_panel=RUN)
     ] = Path("coreset.csv"),
@@ -44,12 +59,14 @@ def coreset(
 ) -> None:
     """Draw weighted rows on which clusterings cost about what they cost on all rows.
 
-    All numbers are read into memory, unless --stream is given.
+    All numbers are read into memory, unless --stream is given, or --executor,
+    whose workers reduce block after block.
 
     For example:
 
       bayes-lcs coreset points.parquet -k 10 --size 1000 --out small.parquet
       bayes-lcs coreset folder-of-files -k 10 --stream --ignore id
+      bayes-lcs coreset folder-of-files -k 10 --executor processes --workers 2
     """
     asked = as_asked(locals())
     if out.is_dir():
@@ -61,6 +78,7 @@ def coreset(
     from bayes_lcs.report.coreset_page import save_coreset_page
     from bayes_lcs.report.page import Origin
 
+    stream = stream or executor is not None or scheduler is not None
     extent = table_extent(readable(file), ignore or ())
     require_memory(
         coreset_memory(extent, size, stream),
@@ -71,7 +89,10 @@ def coreset(
     )
     folder = writable_folder(out.absolute().parent, coreset_disk(extent, size, stream))
     settings = {**asked, "seed": seed}
-    with resumable(folder / f".{out.name}.checkpoint", resume, file, settings):
+    with (
+        resumable(folder / f".{out.name}.checkpoint", resume, file, settings),
+        asked_executor(executor, scheduler, workers) as runner,
+    ):
         small, names = coreset_of_file(
             file,
             clusters,
@@ -81,6 +102,7 @@ def coreset(
             ignore=ignore or (),
             header=not no_header,
             seed=seed,
+            executor=runner,
         )
         table = save_coreset(small, names, out)
         origin = Origin("coreset", file, seed, asked)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bayes_lcs.cli.wording import for_the_command
+from bayes_lcs.core.errors import ExecutorError
 from bayes_lcs.core.memory import human_bytes
 from bayes_lcs.core.progress import plain_lines
 from bayes_lcs.core.visible import visible, visible_json
@@ -43,6 +44,8 @@ __all__ = [
 ]
 
 BAD_INPUT, INTERRUPTED = 2, 130
+EXPLAINED = (ValueError, TypeError, OSError, ImportError, MemoryError, ExecutorError)
+"""Errors whose own words say what happened; any other should not have."""
 SECONDS_BETWEEN_LINES = 10.0
 LONGEST_MESSAGE = 1000
 LONGEST_NAME = 100
@@ -75,7 +78,7 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
                 raise
             bad = isinstance(error, ValueError | TypeError | FileNotFoundError | IsADirectoryError)
             message = str(error) or type(error).__name__
-            if not isinstance(error, ValueError | TypeError | OSError | ImportError | MemoryError):
+            if not isinstance(error, EXPLAINED):
                 message = (
                     f"this should not have happened ({type(error).__name__}: {message}); please "
                     "report it. BAYES_LCS_TRACEBACK=1 shows where"

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["DATA", "METHOD", "RUN", "AsJson", "Folder", "Ignore", "NoHeader", "Resume", "Seed"]
+__all__ = [
+    "DATA",
+    "METHOD",
+    "RUN",
+    "AsJson",
+    "ExecutorKind",
+    "Folder",
+    "Ignore",
+    "NoHeader",
+    "Resume",
+    "Scheduler",
+    "Seed",
+    "Workers",
+]
 
 LARGEST_SEED = 2**32 - 1
 DATA, METHOD, RUN = "The data", "The method", "The run and its results"
@@ -38,3 +51,14 @@ Resume = Annotated[
 ]
 Folder = Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=RUN)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.", rich_help_panel=RUN)]
+ExecutorKind = Annotated[
+    str | None,
+    typer.Option("--executor", help="serial, processes, dask or devices.", rich_help_panel=RUN),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(help="Of Dask, such as tcp://scheduler:8786.", rich_help_panel=RUN),
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Workers of the executor.", rich_help_panel=RUN)
+]

@@ -10,7 +10,21 @@ import typer
 from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.keeping import resumable
 from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
-from bayes_lcs.cli.options import DATA, METHOD, RUN, AsJson, Folder, Ignore, NoHeader, Resume, Seed
+from bayes_lcs.cli.options import (
+    DATA,
+    METHOD,
+    RUN,
+    AsJson,
+    ExecutorKind,
+    Folder,
+    Ignore,
+    NoHeader,
+    Resume,
+    Scheduler,
+    Seed,
+    Workers,
+)
+from bayes_lcs.cli.workers import asked_executor
 
 if TYPE_CHECKING:
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
@@ -48,6 +62,9 @@ def scan(
     no_header: NoHeader = False,
     seed: Seed = 0,
     resume: Resume = False,
+    executor: ExecutorKind = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     out: Folder = Path("scan-output"),
     as_json: AsJson = False,
 ) -> None:
@@ -63,6 +80,8 @@ def scan(
       bayes-lcs scan transactions.csv --label kind --learner naive_bayes --whole
     """
     asked = as_asked(locals())
+    if jobs > 1 and (executor or scheduler):
+        raise ValueError("--jobs are of this process; with --executor, ask for --workers")
     if learner not in LEARNERS:
         raise ValueError(f"--learner must be one of {', '.join(LEARNERS)}, got {learner!r}")
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
@@ -92,7 +111,11 @@ def scan(
         random_state=seed,
     )
     settings = {**asked, "seed": seed}
-    with resumable(folder / ".checkpoint", resume, file, settings):
+    with (
+        resumable(folder / ".checkpoint", resume, file, settings),
+        asked_executor(executor, scheduler, workers) as runner,
+    ):
+        classifier.set_params(executor=runner)
         classifier.fit_file(file, label=label, ignore=ignore or (), header=not no_header)
         written = save_scan(
             classifier, folder, predict, header=not no_header, source=file, options=asked

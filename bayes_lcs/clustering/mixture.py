@@ -8,8 +8,7 @@ that they found.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -19,25 +18,25 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from bayes_lcs.clustering.categorical_input import WeightedRows, code_input, decoded
+from bayes_lcs.clustering.categorical_input import WeightedRows, code_input
+from bayes_lcs.clustering.mixture_criteria import MixtureCriteria
+from bayes_lcs.clustering.mixture_files import FitsFiles
 from bayes_lcs.clustering.mixture_fit import (
     Before,
     FittedMixture,
     RowsInMemory,
     best_result,
+    e_step_of,
     fit_mixture,
-    row_sums,
-    statistics_of,
 )
+from bayes_lcs.clustering.mixture_predictions import PredictsRows
 from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.mixture import MixtureParameters
-from bayes_lcs.inference import mixture_scores
 from bayes_lcs.inference.em_stepwise import StepwiseState, stepwise_init, stepwise_step
-from bayes_lcs.inference.mixture_rows import log_density, map_rows, responsibilities
-from bayes_lcs.inference.pattern_plan import PatternPlan, plan_rows
+from bayes_lcs.inference.pattern_plan import PatternPlan
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
 __all__ = ["MixtureClusterer"]
@@ -48,7 +47,7 @@ MOST_ROWS_IN_DOUBLE = 1 << 15
 """With ``precision="auto"``, more distinct rows than these are worked on in mixed precision."""
 
 
-class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
+class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Clusters of categorical rows: a mixture of products of multinomials, fitted by EM.
 
     Also known as latent class analysis, AutoClass, or naive Bayes with a hidden class. Start and
@@ -96,8 +95,9 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
     executor : Executor or None, default=None
-        Where `fit` works on the rows, from `bayes_lcs.executor`; None is this process, on all
-        cores. Results are the same but for rounding. Clones share it, `save` leaves it out.
+        Where `fit` and `partial_fit` work on the rows, from `bayes_lcs.executor`; None is this
+        process, on all cores. Results are the same but for rounding. Clones share it, `save` leaves
+        it out.
     verbose : bool or None, default=False
         Whether to show a progress bar; None shows one on a terminal.
 
@@ -247,81 +247,11 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         data = self._code(X, sample_weight, reset=True, before=before)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        with self._e_step(data) as e_step:
+        with e_step_of(data, self.executor, self._precision) as (e_step, self.plan_):
             known = RowsInMemory(data)
             self._keep(fit_mixture(self, known, e_step, rng, before, self.categories_))
         self._fitted_weight = data.total
         self._stepwise = None
-        return self
-
-    def fit_file(
-        self,
-        path: str | PathLike[str],
-        *,
-        features: Sequence[str] | None = None,
-        ignore: Iterable[str] = (),
-        missing_values: Iterable[str] | Mapping[str, Iterable[str]] = ("",),
-        encoding: str = "utf-8",
-        delimiter: str | None = None,
-        header: bool | Sequence[str] = True,
-        memory: int = 1 << 28,
-        folder: str | PathLike[str] | None = None,
-    ) -> MixtureClusterer:
-        """Fit the mixture to files that need not fit into memory.
-
-        One pass over the files codes their rows and learns the values of every column; the coded
-        rows lie on disk meanwhile, in blocks, each of which is read by whoever works on it. After
-        it the clusterer is the same as after `fit` of the same rows as text, but for rounding.
-
-        Parameters
-        ----------
-        path
-            A CSV or Parquet file, or a folder of such files with the same columns of the same
-            types, which are read in the order of their names.
-        features, ignore
-            The columns to use, or those to leave out.
-        missing_values
-            Cells that mean "missing", as in `bayes_lcs.read_grouped`.
-        encoding, delimiter, header
-            Of text files, as in `bayes_lcs.read_grouped`.
-        memory
-            Bytes that rows laid out for EM may take; if they would take more they are laid out on
-            disk, and read at each pass. What one block takes, and Python with its libraries, is not
-            counted.
-        folder
-            Where coded rows are kept while fitting, in a folder of their own that is removed at the
-            end; by default where the system keeps temporary files. Workers on other machines must
-            see it.
-
-        Returns
-        -------
-        self : MixtureClusterer
-            The fitted clusterer.
-        """
-        from bayes_lcs.clustering.mixture_files import rows_of_files
-        from bayes_lcs.data.file_source import FileSource
-
-        self._validate_params()
-        if self.warm_start or not isinstance(self.categories, str):
-            raise ValueError("fit_file begins anew and learns the categories from the files")
-        source = FileSource(
-            path,
-            features=features,
-            ignore=ignore,
-            missing_values=missing_values,
-            encoding=encoding,
-            delimiter=delimiter,
-            header=header,
-        )
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        with rows_of_files(source, self._precision, memory, folder, self.executor) as rows:
-            categories = [np.array(names, dtype=object) for names in rows.values.values()]
-            rng = np.random.default_rng(seed)
-            self._keep(fit_mixture(self, rows, rows.e_step, rng, None, categories))
-            self._fitted_weight = rows.e_step.weight
-            self.feature_names_in_ = np.array(list(rows.values), dtype=object)
-        self.n_features_in_, self.categories_ = len(categories), categories
-        self.plan_, self._stepwise = None, None
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureClusterer:
@@ -349,7 +279,8 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             return self.fit(X, y, sample_weight)
         self._validate_params()
         data = self._code(X, sample_weight, reset=False)
-        statistics = statistics_of(data, self._parameters)
+        with e_step_of(data, self.executor, lambda _: "double") as (e_step, _):
+            statistics = e_step.statistics([self._parameters])[0]
         self._stepwise, parameters = stepwise_step(
             self._model, self._stepwise_state(), statistics, data.total, self.decay
         )
@@ -361,143 +292,6 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
         """Fit, and give the cluster of each row; see `fit` and `predict`."""
         return self.fit(X, y, sample_weight).predict(X)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each cluster, for each row.
-
-        Parameters
-        ----------
-        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-            Rows add up to one.
-        """
-        return self._map(X, responsibilities)
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """The most probable cluster of each row; see `predict_proba`."""
-        return self._map(X, lambda joint: joint.argmax(axis=1))
-
-    def score_samples(self, X: Any) -> FloatArray:
-        """``log p(x)`` of each row, in nats; missing cells are summed out."""
-        return self._map(X, log_density)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean of `score_samples`."""
-        del y
-        scores = self.score_samples(X)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, scores)
-        return float(np.average(scores, weights=weights))
-
-    def anomaly_score(self, X: Any) -> FloatArray:
-        """How surprising each row is: ``-log p(x)`` in nats, more is stranger.
-
-        Missing cells surprise nobody, so that rows with many of them score low. The expected
-        score of a row without missing cells that the mixture itself draws is its entropy.
-        """
-        return -self.score_samples(X)
-
-    def sample(self, n_samples: int = 1) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Draw rows from the mixture.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of rows.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Rows of values out of ``categories_``; of objects unless all columns are numbers.
-        y : ndarray of shape (n_samples,)
-            The clusters that they come from.
-        """
-        check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1, got {n_samples}")
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        rows, components, _ = self._model.simulate(int(n_samples), seed, self._parameters)
-        return decoded(rows, self.categories_), components
-
-    def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Bayesian information criterion on some rows; less is better."""
-        data = self._code_fitted(X, sample_weight)
-        return mixture_scores.bic(*row_sums(data, self._model, self._parameters)[:3])
-
-    def icl(self, X: Any, sample_weight: Any = None) -> float:
-        """BIC plus twice the entropy of the clusters of the rows; less is better."""
-        data = self._code_fitted(X, sample_weight)
-        return mixture_scores.icl(*row_sums(data, self._model, self._parameters))
-
-    def cheeseman_stutz(self, X: Any, sample_weight: Any = None) -> float:
-        """Approximate log evidence of some rows, AutoClass's score; more is better.
-
-        It needs ``prior > 0``, and is meant for the rows that the mixture was fitted to.
-        """
-        data = self._code_fitted(X, sample_weight)
-        statistics = statistics_of(data, self._parameters)
-        return mixture_scores.cheeseman_stutz(self._model, self._parameters, statistics)
-
-    def standard_errors(
-        self,
-        X: Any,
-        sample_weight: Any = None,
-        *,
-        method: str = "information",
-        n_bootstrap: int = 100,
-        random_state: Any = None,
-    ) -> tuple[FloatArray, list[FloatArray]]:
-        """Standard errors of ``weights_`` and ``probabilities_``.
-
-        Parameters
-        ----------
-        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
-            The rows that the mixture was fitted to.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights: numbers of rows, not precisions.
-        method : {"information", "bootstrap"}, default="information"
-            ``"information"`` inverts the observed information of the log posterior, which takes
-            memory of the number of parameters squared. ``"bootstrap"`` fits again to rows drawn
-            with replacement, from the present parameters, and matches components.
-        n_bootstrap : int, default=100
-            Number of fits.
-        random_state : int, RandomState instance or None, default=None
-            Seed of the bootstrap.
-
-        Returns
-        -------
-        weights : ndarray of shape (n_components,)
-            Standard errors of ``weights_``.
-        probabilities : list of ndarray of shape (n_components, n_values)
-            Standard errors of ``probabilities_``.
-        """
-        from bayes_lcs.inference import mixture_errors
-
-        if method not in ("information", "bootstrap"):
-            raise ValueError(f"method must be 'information' or 'bootstrap', got {method!r}")
-        data = self._code_fitted(X, sample_weight)
-        plan = plan_rows(data.table, data.weights)
-        if method == "information":
-            weights, cells = mixture_errors.information_errors(
-                self._model, self._parameters, data.table, data.weights
-            )
-        else:
-            seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-            weights, cells = mixture_errors.bootstrap_errors(
-                self._model,
-                self._parameters,
-                plan,
-                data.weights,
-                num_fits=n_bootstrap,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                seed=seed,
-            )
-        schema = self._model.schema
-        return weights, [cells[schema.cells_of(f)].T for f in range(schema.num_features)]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted mixture as netCDF, atomically, with a checksum beside it."""
@@ -533,10 +327,6 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._code(X, sample_weight, reset=False)
 
-    def _map(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
-        data = self._code_fitted(X)
-        return map_rows(self._parameters, data.table, function)
-
     # Output ---------------------------------------------------------------------------------------
 
     def _keep(self, fitted: FittedMixture) -> None:
@@ -567,29 +357,6 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.probabilities_ = [
             parameters.cells[schema.cells_of(f)].T for f in range(schema.num_features)
         ]
-
-    @contextmanager
-    def _e_step(self, data: WeightedRows) -> Iterator[Any]:
-        """Whoever takes statistics of rows in memory: all cores, or the executor."""
-        self.plan_ = None
-        if self.executor is not None and self.executor.mesh is None:
-            from bayes_lcs.inference.em_blocks import BlockEStep, RowSlices, as_they_are
-
-            precision = self._precision(data.table.num_rows)
-            slices = RowSlices(data.table, data.weights)
-            with closing(BlockEStep(self.executor, as_they_are, slices, precision)) as e_step:
-                yield e_step
-            return
-        self.plan_ = plan = plan_rows(data.table, data.weights)
-        precision = self._precision(plan.num_distinct)
-        if self.executor is not None:
-            from bayes_lcs.inference.em_mesh import MeshEStep
-
-            yield MeshEStep(plan, precision, self.executor.mesh)
-            return
-        from bayes_lcs.inference.em_executor import PlanExecutor
-
-        yield PlanExecutor(plan, precision)
 
     def _precision(self, num_rows: int) -> Any:
         if self.precision != "auto":

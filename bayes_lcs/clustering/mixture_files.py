@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial, reduce
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from bayes_lcs.clustering.categorical_input import WeightedRows
-from bayes_lcs.clustering.mixture_fit import row_sums, statistics_of
+from bayes_lcs.clustering.mixture_fit import fit_mixture, row_sums, statistics_of
 from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.local_executor import LocalExecutor
@@ -26,9 +27,87 @@ from bayes_lcs.data.file_source import FileSource
 from bayes_lcs.inference import em_blocks
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
-__all__ = ["RowsOfFiles", "rows_of_files"]
+__all__ = ["FitsFiles", "RowsOfFiles", "rows_of_files"]
 
 FloatArray = NDArray[np.float64]
+
+
+class FitsFiles:
+    """`fit_file` of `bayes_lcs.MixtureClusterer`."""
+
+    def fit_file(
+        self,
+        path: str | PathLike[str],
+        *,
+        features: Sequence[str] | None = None,
+        ignore: Iterable[str] = (),
+        missing_values: Iterable[str] | Mapping[str, Iterable[str]] = ("",),
+        encoding: str = "utf-8",
+        delimiter: str | None = None,
+        header: bool | Sequence[str] = True,
+        memory: int = 1 << 28,
+        folder: str | PathLike[str] | None = None,
+    ) -> Self:
+        """Fit the mixture to files that need not fit into memory.
+
+        One pass over the files codes their rows and learns the values of every column; the coded
+        rows lie on disk meanwhile, in blocks, each of which is read by whoever works on it. After
+        it the clusterer is the same as after `fit` of the same rows as text, but for rounding.
+
+        Parameters
+        ----------
+        path
+            A CSV or Parquet file, or a folder of such files with the same columns of the same
+            types, which are read in the order of their names.
+        features, ignore
+            The columns to use, or those to leave out.
+        missing_values
+            Cells that mean "missing", as in `bayes_lcs.read_grouped`.
+        encoding, delimiter, header
+            Of text files, as in `bayes_lcs.read_grouped`.
+        memory
+            Bytes that rows laid out for EM may take; if they would take more they are laid out on
+            disk, and read at each pass. What one block takes, and Python with its libraries, is not
+            counted.
+        folder
+            Where coded rows are kept while fitting, in a folder of their own that is removed at the
+            end; by default where the system keeps temporary files. Workers on other machines must
+            see it.
+
+        Returns
+        -------
+        self : MixtureClusterer
+            The fitted clusterer.
+        """
+        source = FileSource(
+            path,
+            features=features,
+            ignore=ignore,
+            missing_values=missing_values,
+            encoding=encoding,
+            delimiter=delimiter,
+            header=header,
+        )
+        _fit(self, source, memory, folder)
+        return self
+
+
+def _fit(
+    clusterer: Any, source: FileSource, memory: int, folder: str | PathLike[str] | None
+) -> None:
+    clusterer._validate_params()
+    if clusterer.warm_start or not isinstance(clusterer.categories, str):
+        raise ValueError("fit_file begins anew and learns the categories from the files")
+    seed = check_random_state(clusterer.random_state).randint(np.iinfo(np.int32).max)
+    precision, executor = clusterer._precision, clusterer.executor
+    with rows_of_files(source, precision, memory, folder, executor) as rows:
+        categories = [np.array(names, dtype=object) for names in rows.values.values()]
+        rng = np.random.default_rng(seed)
+        clusterer._keep(fit_mixture(clusterer, rows, rows.e_step, rng, None, categories))
+        clusterer._fitted_weight = rows.e_step.weight
+        clusterer.feature_names_in_ = np.array(list(rows.values), dtype=object)
+    clusterer.n_features_in_, clusterer.categories_ = len(categories), categories
+    clusterer.plan_, clusterer._stepwise = None, None
 
 
 @contextmanager

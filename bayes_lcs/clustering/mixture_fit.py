@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Protocol
@@ -11,12 +13,13 @@ from numpy.typing import NDArray
 
 from bayes_lcs.clustering.categorical_input import WeightedRows
 from bayes_lcs.clustering.mixture_parameters import extended, given_start
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference import mixture_scores
 from bayes_lcs.inference.mixture_rows import log_density, map_rows, responsibilities
 from bayes_lcs.inference.mixture_starts import column_counts, draw_start
-from bayes_lcs.inference.pattern_plan import plan_rows
+from bayes_lcs.inference.pattern_plan import PatternPlan, plan_rows
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
 __all__ = [
@@ -25,6 +28,7 @@ __all__ = [
     "FittedMixture",
     "RowsInMemory",
     "best_result",
+    "e_step_of",
     "fit_mixture",
     "mixture_of",
     "row_sums",
@@ -91,6 +95,33 @@ class RowsInMemory:
     ) -> tuple[float, int, float, float]:
         """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
         return row_sums(self.data, model, parameters)
+
+
+@contextmanager
+def e_step_of(
+    data: WeightedRows, executor: Executor | None, precision: Callable[[int], Any]
+) -> Iterator[tuple[Any, PatternPlan | None]]:
+    """Whoever takes statistics of rows in memory, all cores or the executor, and their layout.
+
+    The layout is None where blocks of rows are laid out elsewhere.
+    """
+    if executor is not None and executor.mesh is None:
+        from bayes_lcs.inference.em_blocks import BlockEStep, RowSlices, as_they_are
+
+        slices = RowSlices(data.table, data.weights)
+        chosen = precision(data.table.num_rows)
+        with closing(BlockEStep(executor, as_they_are, slices, chosen)) as e_step:
+            yield e_step, None
+        return
+    plan = plan_rows(data.table, data.weights)
+    if executor is not None:
+        from bayes_lcs.inference.em_mesh import MeshEStep
+
+        yield MeshEStep(plan, precision(plan.num_distinct), executor.mesh), plan
+        return
+    from bayes_lcs.inference.em_executor import PlanExecutor
+
+    yield PlanExecutor(plan, precision(plan.num_distinct)), plan
 
 
 class Before(NamedTuple):

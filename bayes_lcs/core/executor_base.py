@@ -50,6 +50,8 @@ class BaseExecutor(ABC):
     def __init__(self) -> None:
         self.traffic = Traffic()
         self._closed = False
+        self._hurries = False
+        """Whether it is left after an error or Ctrl-C: then nobody waits for workers to end."""
         self._numbers = itertools.count()
 
     @property
@@ -97,6 +99,7 @@ class BaseExecutor(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._hurries = kind is not None
         self.close()
 
     def __copy__(self) -> Self:

@@ -7,15 +7,18 @@ another thread leaves the main thread free to hear it.
 
 from __future__ import annotations
 
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RunsInterrupted", "interruptible"]
+__all__ = ["RunsInterrupted", "children_do_not_hear", "interruptible"]
 
 T = TypeVar("T")
 
@@ -26,6 +29,25 @@ class RunsInterrupted(KeyboardInterrupt):
     def __init__(self, log_weights: NDArray[np.float64]) -> None:
         super().__init__()
         self.log_weights = log_weights
+
+
+@contextmanager
+def children_do_not_hear() -> Iterator[None]:
+    """Processes and threads that are begun inside, and whatever they begin, do not hear Ctrl-C.
+
+    A terminal tells it to all of its processes, and the one that was started by the user decides.
+    Blocked signals are inherited; one that comes meanwhile waits, and is heard at the end.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # not on Windows
+        yield
+        return
+    # Python begins it with the first process, and then blocks nothing any more.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def interruptible(work: Callable[[], T]) -> T:

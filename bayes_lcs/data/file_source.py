@@ -84,6 +84,11 @@ class FileSource(RowSource):
         return self._pool is None or len(self._pool) < min(stop, self._num_rows)
 
     @property
+    def features(self) -> list[str]:
+        """Names of the columns that are features."""
+        return list(self._features)
+
+    @property
     def categories(self) -> dict[str, tuple[str, ...]]:
         """The categories of every column that holds names, in the order of their codes."""
         _ = self.num_rows

@@ -51,14 +51,14 @@ def _is_known(name: str) -> bool:
 
 def model_arrays(model: Any) -> Arrays | None:
     """A fitted estimator as bytes, or None if it cannot be kept."""
-    from skops import io
-
     try:
         if hasattr(model, "save") and hasattr(model, "load"):
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder, "model")
                 model.save(path)
                 return {"model": np.frombuffer(path.read_bytes(), dtype=np.uint8)}
+        from skops import io
+
         dumped = io.dumps(model)
         known = not unknown_types(io.get_untrusted_types(data=dumped))
     except Exception:  # whatever the estimator has in it that cannot be written, or no room

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import NotExactError
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.memory import fits
 from bayes_lcs.core.partitions import blocks
 from bayes_lcs.data.errors import DataError
@@ -105,6 +106,7 @@ def compare_table(
     draws: int = 1000,
     chains: int = 4,
     precision: float | None = None,
+    executor: Executor | None = None,
 ) -> TableComparison:
     """Compare the four models on the rows with a label, and predict the others.
 
@@ -114,6 +116,8 @@ def compare_table(
         Of the posterior of clustered naive Bayes, where it has to be sampled.
     precision
         Standard error of evidences to aim at, as for :func:`bayes_lcs.evidence`.
+    executor
+        Where chains run; None is this process.
 
     Raises
     ------
@@ -136,7 +140,9 @@ def compare_table(
     if summed is not None:
         posterior, partition, method = summed, summed.map_partition(), "exact"
     else:
-        posterior = sample(clustered, known, draws=draws, chains=chains, seed=seed)
+        posterior = sample(
+            clustered, known, draws=draws, chains=chains, seed=seed, executor=executor
+        )
         made = posterior.datatree["posterior"].sizes["draw"]
         partition, method = posterior.partition(), f"{chains} chains of {made} draws"
     predictions = None

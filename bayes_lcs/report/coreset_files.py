@@ -11,14 +11,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.data.checkpoints import Arrays, work
 from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.file_source import FileSource
 from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
 from bayes_lcs.data.number_blocks import number_blocks
 from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.report.mixture_files import check_enough_rows
 from bayes_lcs.report.spreadsheet import write_csv
 from bayes_lcs.scaling.coreset_stream import CoresetStream
+from bayes_lcs.scaling.coreset_tree import coreset_tree
 from bayes_lcs.scaling.coresets import Coreset, coreset
 
 __all__ = ["coreset_of_file", "save_coreset"]
@@ -37,6 +40,7 @@ def coreset_of_file(
     ignore: Iterable[str] = (),
     header: bool = True,
     seed: int = 0,
+    executor: Executor | None = None,
 ) -> tuple[Coreset, list[str]]:
     """The coreset of a file, and the names of its columns.
 
@@ -45,7 +49,12 @@ def coreset_of_file(
     stream
         Whether rows are merged and reduced as they are read, in memory that does not grow with the
         file; otherwise all numbers are read first, which gives the smaller error.
+    executor
+        Where blocks are reduced, in a tree (`bayes_lcs.coreset_tree`); ``stream`` is then not
+        looked at.
     """
+    if executor is not None:
+        return _coreset_of_blocks(path, k, size, method, ignore, header, seed, executor)
     blocks = number_blocks(path, ignore=list(ignore), header=header)
     if not stream:
         frame = pd.concat(blocks, ignore_index=True)
@@ -70,6 +79,23 @@ def coreset_of_file(
                     written.keep(partial(_reached, copy.deepcopy(tree), number + 1))
     check_enough_rows(tree.num_rows, k, path)
     return tree.coreset(reduced=True), names
+
+
+def _coreset_of_blocks(
+    path: str | PathLike[str],
+    k: int,
+    size: int,
+    method: str,
+    ignore: Iterable[str],
+    header: bool,
+    seed: int,
+    executor: Executor,
+) -> tuple[Coreset, list[str]]:
+    source = FileSource(path, ignore=list(ignore), kind="numbers", header=header)
+    _check(source.features, path)
+    small = coreset_tree(source, k, size, method=method, random_state=seed, executor=executor)
+    check_enough_rows(small.num_rows, k, path)
+    return small, source.features
 
 
 def _reached(tree: CoresetStream, blocks: int) -> Arrays:

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lcs.clustering.mixture import MixtureClusterer
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.memory import available_memory
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.extent import table_extent
@@ -45,6 +46,7 @@ def cluster_file(
     ignore: Iterable[str] = (),
     header: bool = True,
     seed: int = 0,
+    executor: Executor | None = None,
 ) -> tuple[LearningCurveResult, RowSource]:
     """Learning-curve sampling of a mixture; small files have smaller samples.
 
@@ -61,7 +63,7 @@ def cluster_file(
     check_enough_rows(rows, num_clusters, path)
     holdout = min(holdout_size, max(rows // 5, 1))
     result = learning_curve_sample(
-        MixtureClusterer(num_clusters, random_state=seed),
+        MixtureClusterer(num_clusters, random_state=seed, executor=executor),
         source,
         alpha=alpha,
         abbreviated=abbreviated,

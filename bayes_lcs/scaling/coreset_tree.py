@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array
 
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.local_executor import LocalExecutor
-from bayes_lcs.data.number_blocks import number_blocks
+from bayes_lcs.data.file_source import FileSource
 from bayes_lcs.scaling.coresets import Coreset, coreset
 
 __all__ = ["coreset_tree"]
@@ -55,8 +55,9 @@ def coreset_tree(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or path
-        Points; or a CSV or Parquet file of numbers, or a folder of such files, read once.
+    X : array-like of shape (n_samples, n_features), path, or source
+        Points; or a CSV or Parquet file of numbers, or a folder of such files, read once; or a
+        source of files from ``bayes_lcs.row_source(path, kind="numbers", ...)``, which has options.
     k
         Number of clusters for which it is made.
     size
@@ -144,7 +145,9 @@ def _reduced(k: int, size: int, method: str, seed: int, node: _Node) -> _Node:
 
 def _leaves(X: Any, sample_weight: Any, size: int) -> Iterator[_Node]:
     """Blocks of one length, and what is left."""
-    if not isinstance(X, str | PathLike):
+    if isinstance(X, str | PathLike):
+        X = FileSource(X, kind="numbers")
+    if not isinstance(X, FileSource):
         X = check_array(X, dtype=[np.float64, np.float32])
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         for number, start in enumerate(range(0, len(X), size)):
@@ -153,7 +156,7 @@ def _leaves(X: Any, sample_weight: Any, size: int) -> Iterator[_Node]:
     if sample_weight is not None:
         raise ValueError("sample_weight is for arrays")
     number, rest = 0, None
-    for frame in number_blocks(X):
+    for frame in X.number_blocks():
         piece = frame.to_numpy()
         rows = piece if rest is None else np.concatenate([rest, piece])
         whole = len(rows) - len(rows) % size

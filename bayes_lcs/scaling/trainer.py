@@ -110,8 +110,8 @@ class EstimatorTrainer:
         if not is_keeping():
             return ""
         if not self._digest:
-            parts = (self._estimator, self._abbreviation, self._scoring, self._source.num_rows)
-            self._digest = fingerprint(*parts, *self._holdout)
+            rules = (_anywhere(self._estimator), self._abbreviation, self._scoring)
+            self._digest = fingerprint(*rules, self._source.num_rows, *self._holdout)
         return self._digest
 
     def _measured(
@@ -143,7 +143,7 @@ class EstimatorTrainer:
 
         own = min(size, self.num_rows)
         return self._kept(
-            ("baseline", baseline, own),
+            ("baseline", _anywhere(baseline), own),
             baseline,
             lambda: self._measured(own, "full", lambda rows: _fit(clone(baseline), rows)),
         )
@@ -192,7 +192,8 @@ class EstimatorTrainer:
         if mode == "final" and start is not None and _can_go_on(start.model):
             model = copy.deepcopy(start.model)
             known = self._estimator.get_params(deep=False)
-            full = {key: known[key] for key in self._short or {}}
+            # Where it runs is not written down with a model.
+            full = {key: known[key] for key in (*(self._short or {}), "executor") if key in known}
             return _fit(model.set_params(**full, warm_start=True), rows)
         model = clone(self._estimator).set_params(**own)
         if mode != "abbreviated":
@@ -213,6 +214,15 @@ class EstimatorTrainer:
 
 def _fit(model: Any, rows: Rows) -> Any:
     return model.fit(rows.X) if rows.y is None else model.fit(rows.X, rows.y)
+
+
+def _anywhere(estimator: Any) -> Any:
+    """The estimator without its executor, which decides nothing."""
+    from sklearn.base import clone
+
+    if "executor" not in estimator.get_params(deep=False):
+        return estimator
+    return clone(estimator).set_params(executor=None)
 
 
 def _can_go_on(model: Any) -> bool:

@@ -6,6 +6,7 @@ None for the plain way, and returns a dictionary of arrays; and name it in `ALGO
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from tempfile import TemporaryDirectory
 
@@ -70,6 +71,43 @@ def em_out_of_core(executor):
     return {"cells": np.hstack(clusterer.probabilities_), "trace": clusterer.trace_}
 
 
+def stepwise_em(executor):
+    """Batches of unequal size and weight, each cut into blocks, after a fit to the first."""
+    X, weights = rows_of_clusters()
+    settings = {"max_iter": 5, "precision": "double", "random_state": 3, "decay": 0.7}
+    known = [list(range(size)) for size in SIZES]
+    found = bl.MixtureClusterer(
+        3, missing_values=-1, categories=known, executor=executor, **settings
+    )
+    for start, stop in itertools.pairwise((0, 900, 1000, 2300, 3000)):
+        found.partial_fit(X[start:stop], sample_weight=weights[start:stop])
+    return {"weights": found.weights_, "cells": np.hstack(found.probabilities_)}
+
+
+def learning_curve(executor):
+    """Stages cut short, the last one finished; a clock that goes by itself."""
+    X, _ = rows_of_clusters()
+    settings = {"max_iter": 12, "tol": 1e-4, "precision": "double", "random_state": 3}
+    clusterer = bl.MixtureClusterer(3, missing_values=-1, executor=executor, **settings)
+    ticks = itertools.count()
+    found = bl.learning_curve_sample(
+        clusterer,
+        X,
+        alpha=0.0,
+        initial_size=250,
+        holdout_size=500,
+        abbreviated="fixed-2",
+        clock=lambda: float(next(ticks)),
+    )
+    return {
+        "sizes": found.curve["size"].to_numpy(),
+        "scores": found.curve["score"].to_numpy(),
+        "baseline": np.array(found.baseline_score),
+        "cells": np.hstack(found.model.probabilities_),
+        "trace": found.model.trace_,
+    }
+
+
 def points():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(2300, 3)) + 8 * rng.integers(0, 4, (2300, 1))
@@ -132,6 +170,8 @@ ALGORITHMS = {
     "em": em,
     "accelerated EM": accelerated_em,
     "EM out of core": em_out_of_core,
+    "stepwise EM": stepwise_em,
+    "learning curve": learning_curve,
     "chains": chains,
     "partial scan": partial_scan,
     "k-means": kmeans,

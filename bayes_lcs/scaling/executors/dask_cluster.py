@@ -12,6 +12,8 @@ or to a worker can run any program there. A cluster that is begun here listens o
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
@@ -19,6 +21,7 @@ from typing import Any
 
 from bayes_lcs.core.errors import ExecutorError
 from bayes_lcs.core.executor_base import BaseExecutor, Blocks
+from bayes_lcs.core.interruption import children_do_not_hear, interruptible
 from bayes_lcs.scaling.executors.parcels import opened, packed, packed_function
 
 __all__ = ["DaskExecutor"]
@@ -63,7 +66,6 @@ class DaskExecutor(BaseExecutor):
         timeout: float = 30.0,
     ) -> None:
         try:
-            import dask
             import distributed
         except ImportError as error:
             raise ImportError(
@@ -79,21 +81,7 @@ class DaskExecutor(BaseExecutor):
         elif scheduler is not None:
             self.client = _connected(distributed, scheduler, timeout)
         else:
-            settings = {
-                "distributed.scheduler.allowed-failures": allowed_failures,
-                # A block that is stolen is loaded again: it is not worth it.
-                "distributed.scheduler.work-stealing": False,
-            }
-            with dask.config.set(settings):
-                self._cluster = distributed.LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    host="127.0.0.1",
-                    dashboard_address="127.0.0.1:0",
-                    memory_limit=0,
-                    silence_logs=50,
-                )
+            self._cluster = _local_cluster(workers, allowed_failures)
             self.client = _connected(distributed, self._cluster, timeout)
         self._address = str(self.client.scheduler.address)
         self.dashboard_link = str(self.client.dashboard_link)
@@ -160,6 +148,11 @@ class DaskExecutor(BaseExecutor):
         if self._closed:
             return
         super().close()
+        if self._cluster is not None and self._hurries:
+            for nanny in self._cluster.workers.values():
+                nanny.auto_restart = False
+                if nanny.pid:
+                    os.kill(nanny.pid, signal.SIGKILL)
         if self._owns_client:
             self.client.close(timeout=LOOK)
         if self._cluster is not None:
@@ -232,12 +225,63 @@ class DaskExecutor(BaseExecutor):
         return ExecutorError(f"the connection to the Dask scheduler at {self._address} is lost")
 
 
+def _local_cluster(workers: int | None, allowed_failures: int) -> Any:
+    """Processes on this machine; Ctrl-C does not wait for them, and they do not hear it."""
+    import dask
+    from distributed import LocalCluster
+
+    settings = {
+        "distributed.scheduler.allowed-failures": allowed_failures,
+        # A block that is stolen is loaded again: it is not worth it.
+        "distributed.scheduler.work-stealing": False,
+    }
+    wanted = True
+
+    def begin() -> Any:
+        with children_do_not_hear(), dask.config.set(settings):
+            cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                memory_limit=0,
+                silence_logs=50,
+            )
+        if not wanted:
+            cluster.close()
+        return cluster
+
+    try:
+        return interruptible(begin)
+    except KeyboardInterrupt:
+        wanted = False
+        raise
+
+
 def _connected(distributed: Any, scheduler: Any, timeout: float) -> Any:
+    if isinstance(scheduler, str):
+        _check_address(scheduler)
     try:
         return distributed.Client(scheduler, timeout=timeout, set_as_default=False)
     except (OSError, TimeoutError) as error:
         raise ExecutorError(
             f"no Dask scheduler answers at {scheduler} within {timeout:g} s ({error})"
+        ) from None
+
+
+def _check_address(address: str) -> None:
+    """Refuse what is no address before a client is made, which would not end without noise."""
+    from distributed.comm.addressing import parse_address, parse_host_port
+    from distributed.comm.registry import get_backend
+
+    try:
+        scheme, place = parse_address(address)
+        get_backend(scheme)
+        parse_host_port(place)
+    except ValueError as error:
+        raise ValueError(
+            f"{address!r} is no address of a scheduler, such as tcp://scheduler:8786 ({error})"
         ) from None
 
 

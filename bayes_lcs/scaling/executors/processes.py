@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.errors import ExecutorError
 from bayes_lcs.core.executor_base import BaseExecutor, Blocks
+from bayes_lcs.core.interruption import children_do_not_hear
 from bayes_lcs.scaling.executors.parcels import opened, packed, packed_function
 from bayes_lcs.scaling.executors.worker import serve
 
@@ -66,7 +67,8 @@ class _Process:
         self.connection, theirs = context.Pipe()
         name = f"bayes-lcs-worker-{number}"
         self.process = context.Process(target=serve, args=(theirs,), name=name, daemon=True)
-        self.process.start()
+        with children_do_not_hear():
+            self.process.start()
         # Only the worker holds this end, so that its death closes the pipe.
         theirs.close()
         self.doing: _Item | None = None
@@ -174,7 +176,7 @@ class ProcessExecutor(BaseExecutor):
             return
         super().close()
         for worker in self._workers:
-            worker.end(0.0 if worker.doing is not None else PATIENCE)
+            worker.end(0.0 if self._hurries or worker.doing is not None else PATIENCE)
 
     # Messages -------------------------------------------------------------------------------------
 

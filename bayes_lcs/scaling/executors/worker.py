@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -16,8 +15,6 @@ def serve(connection: Connection) -> None:
     A message is a pair of a header and a parcel. Programs and blocks are kept under a number until
     they are forgotten; ``run``, ``load`` and ``each`` are answered with number and outcome.
     """
-    # Ctrl-C reaches all processes of a terminal; the one that was started by the user decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Workers share the cores: libraries that are loaded later begin no threads of their own.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
