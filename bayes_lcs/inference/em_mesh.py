@@ -3,13 +3,17 @@
 The chunks of a plan all have the same shape: they are stacked, and each device is given as many. It
 sums its own (`jax.shard_map`), the sums of all devices are added where they are (`psum`), and every
 device ends with the whole. Rows never move.
+
+Where several processes form the mesh (`jax.distributed`), each lays out the same plan and puts onto
+its own devices their chunks and no others. Whether all work on the same plan and parameters is
+checked at each pass: sums of different ones would be sums of nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +23,8 @@ from jax.sharding import PartitionSpec as Spec
 
 from bayes_lcs.core.interruption import interruptible
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.process_group import check_agreement, naming_lost_processes, spans_processes
+from bayes_lcs.data.checkpoints import fingerprint
 from bayes_lcs.inference.em_executor import (
     PlanExecutor,
     Precision,
@@ -64,7 +70,10 @@ class MeshEStep(PlanExecutor):
 
     def __init__(self, plan: PatternPlan, precision: Precision, mesh: Mesh) -> None:
         self.mesh = mesh
+        self.is_shared = spans_processes(mesh)
         super().__init__(plan, precision, cores=1)
+        if self.is_shared:
+            check_agreement(fingerprint(*self.identity()), "rows")
 
     def put_chunks(self) -> Any:
         """All chunks, and empty ones until every device has as many."""
@@ -73,21 +82,41 @@ class MeshEStep(PlanExecutor):
         empty = (last.slots, last.starts, np.zeros_like(last.weights), np.int32(0))
         given += [empty] * (-len(given) % self.mesh.size)
         sharding = NamedSharding(self.mesh, _specs(self.mesh)[1])
-        stacked = tuple(np.stack(leaves) for leaves in zip(*given, strict=True))
-        return tuple(jax.device_put(leaf, sharding) for leaf in stacked)
+
+        def put(leaves: tuple[Any, ...]) -> jax.Array:
+            shape = (len(leaves), *np.shape(leaves[0]))
+            return jax.make_array_from_callback(
+                shape, sharding, lambda index: np.stack(leaves[cast("tuple[slice, ...]", index)[0]])
+            )
+
+        return tuple(put(leaves) for leaves in zip(*given, strict=True))
 
     def statistics(self, requests: Sequence[MixtureParameters]) -> list[MixtureStatistics]:
         """Statistics at each of some parameters, all together."""
 
         def take() -> list[MixtureStatistics]:
-            everywhere = NamedSharding(self.mesh, _specs(self.mesh)[0])
             answers = []
+            if self.is_shared:
+                check_agreement(fingerprint(*requests), "parameters")
             with jax.enable_x64(True):
                 for asked in requests:
-                    tables, base = jax.device_put(self.tables(asked), everywhere)
-                    sums = _sums_over(self.mesh, tables, base, self.chunks)
+                    sums = self._sums(*self.tables(asked))
                     here = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), sums)
                     answers.append(self.finish([here], asked.num_components))
             return answers
 
         return interruptible(take)
+
+    def _sums(self, tables: jax.Array, base: Any) -> Any:
+        everywhere = NamedSharding(self.mesh, _specs(self.mesh)[0])
+        if not self.is_shared:
+            both = jax.device_put((tables, base), everywhere)
+            return _sums_over(self.mesh, *both, self.chunks)
+
+        def put(values: Any) -> jax.Array:
+            return jax.make_array_from_callback(values.shape, everywhere, lambda _: values)
+
+        with naming_lost_processes():
+            both = put(np.asarray(tables)), put(base)
+            sums = _sums_over(self.mesh, *both, self.chunks)
+            return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), sums)
