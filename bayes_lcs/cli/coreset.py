@@ -41,7 +41,7 @@ def coreset(
         bool,
         typer.Option(
             "--stream",
-            help="Merge and reduce: few rows are kept; of CSV more is read ahead.",
+            help="Merge and reduce, in memory that does not grow with the file.",
             rich_help_panel=METHOD,
         ),
     ] = False,

@@ -26,7 +26,6 @@ from bayes_lcs.data.errors import DataError, one_line
 __all__ = ["CsvFormat", "CsvPieces", "Piece"]
 
 _MOST = 1 << 24
-"""No piece is longer than this many bytes, unless a record is."""
 
 _LONGEST = 1 << 28
 """A quote that is not closed within this many bytes is one that nothing closes."""
@@ -86,11 +85,14 @@ class CsvPieces:
         Where rows and bytes are counted.
     block
         A packed file is read by so many bytes at a time.
+    most
+        No piece is longer than this many bytes of text, unless a record is.
     """
 
-    def __init__(self, form: CsvFormat, count: ReadCount, block: int) -> None:
+    def __init__(self, form: CsvFormat, count: ReadCount, block: int, most: int = _MOST) -> None:
         self._form = form
         self._count = count
+        self._most = most
         self._raw = CountedFile(form.path, count, most=block if form.is_packed else None)
         self._unpacked = gzip.GzipFile(fileobj=self._raw) if form.is_packed else None
         codec = text_encoding(form.encoding)
@@ -113,7 +115,7 @@ class CsvPieces:
         return self._raw.tell()
 
     def read(self, goal: int) -> Piece:
-        """The records that end before the position ``goal``, or those of the next 16 MiB.
+        """The records that end before the position ``goal``, or fewer if they would be too long.
 
         If none does, more is read until one ends.
         """
@@ -156,7 +158,7 @@ class CsvPieces:
         """The next bytes as UTF-8, up to a position and no fewer than ``least``."""
         blocks: list[bytes] = []
         size = 0
-        while size < least or (self.position < goal and size < _MOST):
+        while size < least or (self.position < goal and size < self._most):
             block = self._block(max(goal - self.position, least - size))
             self.at_end = not block
             if self._decoder is not None:
@@ -170,7 +172,7 @@ class CsvPieces:
     def _block(self, size: int) -> bytes:
         if self._unpacked is not None:
             return self._unpacked.read1(_UNPACKED)
-        return bytes(self._raw.read(min(size, _MOST)))
+        return bytes(self._raw.read(min(size, self._most)))
 
     def _parsed(self, text: bytes) -> Any:
         """The rows of a text as an Arrow table of the wanted columns."""

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bayes_lcs.data.columns import RawColumn, RawTable, Source
+from bayes_lcs.data.counted_file import ReadCount
+from bayes_lcs.data.csv_pieces import CsvFormat, CsvPieces
 from bayes_lcs.data.csv_scan import (
     find_bad_bytes,
     find_ragged_row,
     find_unclosed_quote,
+    is_packed,
     line_of_row,
     open_bytes,
     read_header,
@@ -22,9 +25,11 @@ from bayes_lcs.data.csv_scan import (
 from bayes_lcs.data.errors import DataError, one_line
 from bayes_lcs.data.parquet_reader import check_nul, column_from_arrow
 
-__all__ = ["raw_from_csv"]
+__all__ = ["PIECE_BYTES", "raw_from_csv"]
 
 _CHUNK = 1 << 24
+PIECE_BYTES = 1 << 22
+"""Text that is parsed together where a file is read in pieces."""
 
 
 def raw_from_csv(
@@ -41,6 +46,8 @@ def raw_from_csv(
     """
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise DataError(f"delimiter must be a single character, got {delimiter!r}", file=path.name)
+    if delimiter is not None and not delimiter.isascii():
+        raise DataError(f"delimiter must be an ASCII character, got {delimiter!r}", file=path.name)
     if delimiter is None and path.name.removesuffix(".gz").endswith(".tsv"):
         delimiter = "\t"
     delimiter, cells, line = read_header(path, encoding, delimiter, expected)
@@ -53,7 +60,17 @@ def raw_from_csv(
         return _read(path, encoding, delimiter, names, wanted, source, has_header)
 
     def blocks(wanted: Sequence[str]) -> Iterator[Any]:
-        return _blocks(path, encoding, delimiter, names, wanted, has_header)
+        form = CsvFormat(
+            path,
+            encoding,
+            delimiter,
+            tuple(names),
+            tuple(wanted),
+            has_header,
+            is_packed(path),
+            source,
+        )
+        return _blocks(form)
 
     return RawTable(tuple(names), source, read, blocks)
 
@@ -144,26 +161,13 @@ def _options(
     }
 
 
-def _blocks(
-    path: Path,
-    encoding: str,
-    delimiter: str,
-    names: list[str],
-    wanted: Sequence[str],
-    has_header: bool,
-) -> Iterator[Any]:
-    """The file in pieces of text cells, as Arrow tables."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    options = _options(encoding, delimiter, names, wanted, has_header, pa.string())
-    try:
-        _check_quotes(path, encoding, delimiter)
-        with open_bytes(path) as stream, csv.open_csv(stream, **options) as reader:
-            for batch in reader:
-                yield pa.Table.from_batches([batch])
-    except (pa.ArrowException, UnicodeError, EOFError, OSError, zlib.error) as error:
-        _explain(path, encoding, delimiter, names, error)
+def _blocks(form: CsvFormat) -> Iterator[Any]:
+    """The file in pieces of text cells, as Arrow tables; nothing is read ahead."""
+    with CsvPieces(form, ReadCount(), PIECE_BYTES, PIECE_BYTES) as pieces:
+        while not pieces.at_end:
+            table = pieces.read(pieces.position + PIECE_BYTES).table
+            if table.num_rows:
+                yield table
 
 
 def _check_quotes(path: Path, encoding: str, delimiter: str) -> None:

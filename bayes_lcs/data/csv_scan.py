@@ -23,6 +23,7 @@ __all__ = [
     "find_bad_bytes",
     "find_ragged_row",
     "find_unclosed_quote",
+    "is_packed",
     "line_of_row",
     "open_bytes",
     "read_header",
@@ -38,9 +39,13 @@ _UNDECODED = re.compile("[\udc80-\udcff]")
 
 def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
     """Open a file, unpacking gzip whatever its name."""
+    return gzip.open(path, "rb") if is_packed(path) else path.open("rb")
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is gzip, whatever its name."""
     with path.open("rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if packed else path.open("rb")
+        return stream.read(2) == b"\x1f\x8b"
 
 
 def text_encoding(encoding: str) -> str:

@@ -8,6 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
+from bayes_lcs.data.csv_reader import PIECE_BYTES
+
 __all__ = ["Extent", "table_extent"]
 
 SAMPLE_BYTES = 1 << 20
@@ -27,7 +29,8 @@ class Extent:
     cell_bytes
         All cells as they lie in memory once they are decoded: text as text, numbers as numbers.
     piece_bytes
-        The same for what is decoded at once: all of a text file, or the largest row group.
+        The same for what is decoded together where the table is read in pieces: some mebibytes of
+        text, or the largest row group.
     is_text
         Whether it is text (CSV), and not Parquet.
     file_bytes
@@ -45,6 +48,11 @@ class Extent:
     def cells(self) -> int:
         """Rows times columns."""
         return self.rows * self.columns
+
+    @property
+    def piece_cells(self) -> float:
+        """Cells of a piece."""
+        return self.cells * self.piece_bytes / max(self.cell_bytes, 1)
 
 
 MOST_PACKED = 1032
@@ -122,7 +130,8 @@ def _of_text(stream: IO[bytes], size: int, ignored: int) -> Extent:
     columns = 1 + max(first.count(mark) for mark in (b",", b";", b"\t", b"|"))
     kept = max(columns - ignored, 1)
     cells = size * kept // columns
-    return Extent(max(size * lines // max(len(text), 1), 1), kept, cells, cells, True)
+    piece = min(size, PIECE_BYTES) * kept // columns
+    return Extent(max(size * lines // max(len(text), 1), 1), kept, cells, piece, True)
 
 
 def _of_parquet(file: Path, ignored: int) -> Extent:

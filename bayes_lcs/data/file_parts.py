@@ -15,7 +15,7 @@ from bayes_lcs.data.columns import RawTable, Source
 from bayes_lcs.data.counted_file import ReadCount
 from bayes_lcs.data.csv_parts import CsvParts
 from bayes_lcs.data.csv_pieces import CsvFormat
-from bayes_lcs.data.csv_scan import read_header
+from bayes_lcs.data.csv_scan import is_packed, read_header
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.parquet_parts import ParquetParts
 from bayes_lcs.data.part_columns import PartColumns
@@ -280,10 +280,5 @@ def _csv_format(
     if delimiter is None and path.name.removesuffix(".gz").endswith(".tsv"):
         delimiter = "\t"
     delimiter, _, _ = read_header(path, encoding, delimiter, expected)
-    if not delimiter.isascii():
-        raise raw.source.error(f"delimiter must be an ASCII character, got {delimiter!r}")
-    with path.open("rb") as stream:
-        is_packed = stream.read(2) == b"\x1f\x8b"
-    return CsvFormat(
-        path, encoding, delimiter, raw.names, wanted, has_header, is_packed, raw.source
-    )
+    packed = is_packed(path)
+    return CsvFormat(path, encoding, delimiter, raw.names, wanted, has_header, packed, raw.source)

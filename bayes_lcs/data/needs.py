@@ -41,10 +41,9 @@ PAGES = 8 * MIB
 
 
 def _pieces(extent: Extent) -> float:
-    """Reading in pieces: some dozen of text, of 16 MiB, lie ready; or a row group of Parquet."""
+    """Reading in pieces, one after the other: of text, or row groups of Parquet."""
     if extent.is_text:
-        text = extent.piece_bytes
-        return min(10.0 * text, 120.0 * MIB + 2.6 * text, 800.0 * MIB)
+        return 12.0 * extent.piece_bytes + 48.0 * extent.piece_cells
     return 3.5 * extent.piece_bytes
 
 
@@ -107,11 +106,11 @@ def scan_memory(extent: Extent, num_parts: int, jobs: int) -> float:
 
 
 def coreset_memory(extent: Extent, size: int, stream: bool) -> float:
-    """All numbers and as much again twice; or, of a stream, some coresets of coresets."""
-    need = 50.0 * MIB + _pieces(extent)
+    """All numbers, and once read as much again twice; or, of a stream, coresets of coresets."""
+    need, numbers = 60.0 * MIB, 8.0 * extent.cells
     if stream:
-        return need + 8.0 * size * (extent.columns + 1) * 16
-    return need + 3.0 * 8.0 * extent.cells
+        return need + _pieces(extent) + 8.0 * size * (extent.columns + 1) * 16
+    return need + max(_pieces(extent) + numbers, 3.0 * numbers)
 
 
 def compare_disk(extent: Extent, num_groups: int, draws: int, sums: bool) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,10 @@ def cluster_file(
 
     No sample is larger than what fits into memory.
     """
-    extent, free = table_extent(path, ignore), available_memory()
+    free = available_memory()
     source = row_source(path, ignore=list(ignore), header=header, seed=seed)
     rows = source.num_rows
+    extent = replace(table_extent(path, ignore), rows=rows)  # counted now, no longer estimated
     if rows < 2:
         raise DataError(
             "there is one row only; at least one to train on and one to test with are needed",

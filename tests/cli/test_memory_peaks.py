@@ -65,6 +65,14 @@ def test_large_coreset(tmp_path, more):
 
 
 @pytest.mark.slow
+def test_a_stream_of_text_is_not_read_ahead(tmp_path):
+    """The estimate does not know how long the file is (see test_needs.py)."""
+    path = numbers(tmp_path / "n.csv", 400_000, 10)
+    words = ["-k", 2, "--size", 100, "--ignore", "kind", "--stream", "--method", "uniform"]
+    check("coreset", path, *words, "--out", tmp_path / "small.csv")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "parts"), [("s.csv", 64), ("s.parquet", 4)])
 def test_scan(tmp_path, name, parts):
     path = numbers(tmp_path / name, 200_000, 10)

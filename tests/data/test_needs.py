@@ -8,6 +8,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.core import memory
+from bayes_lcs.data.csv_reader import PIECE_BYTES
 from bayes_lcs.data.extent import Extent, table_extent
 from bayes_lcs.data.needs import cluster_memory, coreset_memory, rows_that_fit
 
@@ -27,6 +28,13 @@ def test_the_rows_of_text_are_told_from_its_beginning(tmp_path, monkeypatch):
     size = (tmp_path / "t.csv").stat().st_size
     assert (found.cell_bytes, found.piece_bytes, found.file_bytes) == (size, size, size)
     assert table_extent(tmp_path / "t.csv", ["n", "ca"]).cells == 2 * found.rows
+
+
+def test_a_piece_of_text_does_not_grow_with_the_file(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"a,b,c\n" + b"1,2,3\n" * (1 << 20))
+    found = table_extent(tmp_path / "t.csv", ["c"])
+    assert found.piece_bytes == PIECE_BYTES * 2 // 3
+    assert found.piece_cells == pytest.approx(PIECE_BYTES / 3, rel=0.01)
 
 
 def test_a_packed_file_is_as_large_as_its_text(tmp_path):
@@ -70,8 +78,9 @@ def test_the_most_rows_that_fit():
 
 
 def test_the_memory_of_a_stream_does_not_grow_with_the_file():
-    small, large = (Extent(n, 10, 80 * n, 8 * 10**7, False) for n in (10**6, 10**9))
-    assert coreset_memory(small, 1000, True) == coreset_memory(large, 1000, True)
+    for is_text in (False, True):
+        small, large = (Extent(n, 10, 80 * n, 8 * 10**7, is_text) for n in (10**6, 10**9))
+        assert coreset_memory(small, 1000, True) == coreset_memory(large, 1000, True)
     assert coreset_memory(small, 1000, False) < coreset_memory(large, 1000, False) / 100
 
 

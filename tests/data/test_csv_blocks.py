@@ -1,0 +1,63 @@
+"""A text table read in pieces: the same rows wherever it is cut, and nothing read ahead."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+
+import pyarrow as pa
+import pytest
+
+from bayes_lcs.data import csv_reader
+from bayes_lcs.data.reader import raw_from_file
+
+HEAD = "a,b\n"
+TEXTS = {
+    "plain": HEAD + "".join(f"{i},{i * i}\n" for i in range(40)),
+    "no last line break": HEAD + "1,2\n3,4",
+    "two bytes a line break": (HEAD + "1,2\n3,4\n5,6\n").replace("\n", "\r\n"),
+    "blank lines": HEAD + "1,2\n" + "\n" * 100 + "3,4\n" + "\n" * 50,
+    "quoted line breaks": HEAD + '1,"x\ny"\n"2\n\n\n",z\n3,"a ""quote"" and, a comma"\n',
+    "a long cell": HEAD + "1," + "x" * 500 + "\n2,y\n",
+    "a mark first": "\ufeff" + HEAD + "1,ä\n2,€\n",
+}
+
+
+def cells(path, size, monkeypatch, **options):
+    monkeypatch.setattr(csv_reader, "PIECE_BYTES", size)
+    raw = raw_from_file(path, **options)
+    assert raw.blocks is not None
+    blocks = [block.select(raw.names).to_pylist() for block in raw.blocks(raw.names)]
+    assert all(blocks)
+    return [[str(cell) for cell in row.values()] for block in blocks for row in block]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("size", [3, 7, 64, 1 << 22])
+def test_rows_do_not_depend_on_pieces(tmp_path, monkeypatch, name, size):
+    text = TEXTS[name]
+    expected = [row for row in csv.reader(io.StringIO(text.removeprefix("\ufeff"))) if row][1:]
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    assert cells(tmp_path / "t.csv", size, monkeypatch) == expected
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode()))
+    assert cells(tmp_path / "t.csv.gz", size, monkeypatch) == expected
+    (tmp_path / "t.txt").write_bytes(text.encode("utf-16"))
+    assert cells(tmp_path / "t.txt", size, monkeypatch, encoding="utf-16") == expected
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_nothing_is_read_ahead(tmp_path, packed):
+    """What lies in memory is a piece, not a share of the file."""
+    line = b"some text of a row,and more of it,7\n"
+    num_rows = 12 * csv_reader.PIECE_BYTES // len(line)
+    text = b"a,b,c\n" + line * num_rows
+    path = tmp_path / "long.csv"
+    path.write_bytes(gzip.compress(text, 1) if packed else text)
+    raw = raw_from_file(path)
+    assert raw.blocks is not None
+    before, rows = pa.total_allocated_bytes(), 0
+    for block in raw.blocks(raw.names):
+        rows += block.num_rows
+        assert pa.total_allocated_bytes() - before <= 4 * csv_reader.PIECE_BYTES
+    assert rows == num_rows
