@@ -34,8 +34,8 @@ __all__ = ["conditional_evidence", "evidence", "evidence_of"]
 METHODS = ("auto", "exact", "importance", "particles", "ais", "guided")
 
 MOST_ANNEALED_GROUPS = 100
-"""So many groups are annealed, with split-merge moves that particles do not have: groups with
-hundreds of rows are large steps for these. Beyond, temperatures take hours."""
+"""So many groups are annealed from the prior, which needs no draws from the posterior to begin with.
+Beyond, it takes hours, and a guide to the partition takes its place."""
 
 
 def evidence_of(posterior: ExactPosterior) -> LogEvidence:
@@ -80,11 +80,12 @@ def evidence(
 
     Parameters
     ----------
-    method : {"auto", "exact", "importance", "particles", "ais"}
+    method : {"auto", "exact", "importance", "particles", "ais", "guided"}
         ``auto`` takes the closed form (no sharing, complete sharing), the exact sum over all
         partitions (clustered naive Bayes up to 24 groups), importance sampling of the factors
-        (prototype), particles where labels are missing (no sharing, complete sharing) or groups
-        are more than 100 (clustered naive Bayes), and annealed importance sampling elsewhere.
+        (prototype), particles where labels are missing (no sharing, complete sharing), annealing
+        from a guide to the partition where groups are more than 100 (clustered naive Bayes), and
+        annealed importance sampling from the prior elsewhere.
     precision
         Standard error in nats to aim at. By default 0.01 as far as a fixed number of updates
         allows (a minute or so of one core), and 0.1 where it would take more. How many runs,
