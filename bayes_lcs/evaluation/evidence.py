@@ -34,7 +34,7 @@ __all__ = ["conditional_evidence", "evidence", "evidence_of"]
 METHODS = ("auto", "exact", "importance", "particles", "ais", "guided")
 
 MOST_ANNEALED_GROUPS = 100
-"""So many groups are annealed from the prior, which needs no draws from the posterior to begin with.
+"""So many groups are annealed from the prior, which needs no draws from the posterior to begin.
 Beyond, it takes hours, and a guide to the partition takes its place."""
 
 

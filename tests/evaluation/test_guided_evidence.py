@@ -1,4 +1,4 @@
-"""Evidence by annealing from a guide: against the exact sum, against temperatures, and as bounds."""
+"""Evidence by annealing from a guide: against the exact sum, against temperatures, as bounds."""
 
 from __future__ import annotations
 
