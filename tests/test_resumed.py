@@ -135,6 +135,7 @@ WORKS = {
     "annealed, labels missing": lambda data, _: evidence(
         bl.NoSharing(), masked(data), "ais", max_chains=32
     ),
+    "guided": lambda data, _: evidence(CNB(), data, "guided", max_chains=32),
     "particles of groups": lambda data, _: evidence(CNB(), data, "particles", max_chains=32),
     "particles of labels": lambda data, _: evidence(
         bl.CompleteSharing(), masked(data), "particles", max_chains=32

@@ -17,6 +17,7 @@ __all__ = [
     "compare_memory",
     "coreset_disk",
     "coreset_memory",
+    "guided_memory",
     "partitions_memory",
     "rows_that_fit",
     "scan_disk",
@@ -75,6 +76,19 @@ def compare_memory(
     if draws is None:
         return need + partitions_memory(num_groups) + predicts * SAMPLER
     return need + PROGRAMS + BYTES_PER_NUMBER * draws * num_groups
+
+
+def guided_memory(num_groups: int, num_dimensions: int, chains: int) -> float:
+    """The evidence of clustered naive Bayes by annealing from a guide.
+
+    Parameters
+    ----------
+    num_dimensions
+        Numbers that describe the counts of a group.
+    chains
+        Of which partitions are drawn: a buffer of 256 of them each, and the scores of the groups.
+    """
+    return 64.0 * MIB + num_groups * (24.0 * num_dimensions + chains * 3000.0 + 12_000.0)
 
 
 def cluster_memory(extent: Extent, num_clusters: int, rows: int) -> float:

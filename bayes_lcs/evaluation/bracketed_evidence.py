@@ -58,7 +58,6 @@ MARGIN = 1.25
 FEWEST_KEPT = 16
 """Runs that are worth an estimate after Ctrl-C."""
 
-LEAST_EFFECTIVE_CHAINS = 20.0
 MOST_EXACT_GROUPS = 21
 LEAST_DRAWS = 200
 SAMPLED_CHAINS = 4
@@ -174,7 +173,8 @@ def from_both_ends(
     forwards
         Makes them.
     backwards
-        Makes those from the other end, and says whether they began at exact draws.
+        Makes those from the other end, and says whether they began at exact draws. A draw over
+        which runs forwards do not sum has an infinite weight.
     """
     cut = ""
     try:
@@ -194,7 +194,9 @@ def from_both_ends(
         return BothEnds(forward, None, "interrupted before the runs from the other end")
     up = MeanWeight.of(-back)
     reverse = MeanWeight(base - up.value, up.standard_error, up.effective_draws)
-    return BothEnds(forward, Bracket(forward, reverse, rigorous))
+    share = float(np.isfinite(back).all(axis=1).mean())
+    left_out = -float(np.log(share)) if share else np.inf
+    return BothEnds(forward, Bracket(forward, reverse, rigorous, left_out))
 
 
 def concluded(found: BothEnds, *, method: str, model: str, how: str) -> LogEvidence:
@@ -202,12 +204,21 @@ def concluded(found: BothEnds, *, method: str, model: str, how: str) -> LogEvide
     forward, ends = found.forward, found.ends
     if ends is not None:
         source = "exact draws" if ends.rigorous else "draws of converged chains, not exact ones"
-        how += (
-            f"; backwards from {source}: at most {ends.reverse.value:.3f} "
-            f"± {ends.reverse.standard_error:.2g}"
-        )
-        if not ends.agrees:
+        if np.isinf(ends.reverse.value):
+            how += f"; no upper end: none of the {source} has a place under the guide"
+        else:
+            how += (
+                f"; backwards from {source}: at most {ends.reverse.value:.3f} "
+                f"± {ends.reverse.standard_error:.2g}"
+            )
+            if ends.left_out:
+                how += f", {1.0 - np.exp(-ends.left_out):.0%} of them not summed over forwards"
+        if ends.contradicts:
+            how += ", which is below the lower end: these draws are not from the posterior"
+        elif not ends.agrees:
             how += "; the two ends disagree"
+    if forward.is_bound or (ends is not None and ends.reverse.is_bound):
+        how += "; the ends of the interval are bounds, each wrong in one case of 40 at most"
     if found.interrupted:
         how += f"; {found.interrupted}"
         warnings.warn(
@@ -221,10 +232,10 @@ def concluded(found: BothEnds, *, method: str, model: str, how: str) -> LogEvide
 
 
 def _warn(forward: MeanWeight, ends: Bracket | None) -> None:
-    if forward.effective_draws < LEAST_EFFECTIVE_CHAINS:
+    if forward.is_bound:
         warnings.warn(
-            f"the estimate rests on {forward.effective_draws:.0f} effective runs only; its "
-            "stated error may be too small. Allow more with max_chains=",
+            f"the estimate rests on {forward.effective_draws:.0f} effective runs only: take the "
+            "interval, which is one of bounds, not the value. Allow more with max_chains=",
             EvidenceWarning,
             stacklevel=5,
         )

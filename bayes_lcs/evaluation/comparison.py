@@ -147,7 +147,9 @@ class Comparison:
         """Which model the data support, in words, or that they do not say."""
         if len(self.models) == 1:
             return f"{self.names[0]} stands alone: there is nothing to compare it with."
-        best, second = self.order[:2]
+        best, *others = self.order
+        # Not the second best: of another one less may be known.
+        second = max(others, key=lambda i: self.evidences[i].upper)
         factor = self.log_bayes_factor(best, second)
         shaky = [
             self.names[i]

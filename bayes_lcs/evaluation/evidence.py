@@ -12,6 +12,7 @@ from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.evaluation.annealed_evidence import annealed_evidence
 from bayes_lcs.evaluation.bracketed_evidence import FINE
+from bayes_lcs.evaluation.guided_evidence import guided_evidence
 from bayes_lcs.evaluation.log_evidence import EvidenceWarning, LogEvidence, MeanWeight
 from bayes_lcs.evaluation.particle_evidence import particle_evidence
 from bayes_lcs.evaluation.prototype_evidence import (
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = ["conditional_evidence", "evidence", "evidence_of"]
 
-METHODS = ("auto", "exact", "importance", "particles", "ais")
+METHODS = ("auto", "exact", "importance", "particles", "ais", "guided")
 
 MOST_ANNEALED_GROUPS = 100
-"""So many groups are annealed, with split-merge moves that particles do not have: groups with
-hundreds of rows are large steps for these. Beyond, temperatures take hours."""
+"""So many groups are annealed from the prior, which needs no draws from the posterior to begin.
+Beyond, it takes hours, and a guide to the partition takes its place."""
 
 
 def evidence_of(posterior: ExactPosterior) -> LogEvidence:
@@ -54,8 +55,9 @@ def _best_method(model: Any, data: GroupedTable, variant: str) -> str:
         return "exact"
     if variant != "collapsed" or _why_no_particles(model, data):
         return "ais"
-    few = not isinstance(model, KnownPartitionModel) and data.num_groups <= MOST_ANNEALED_GROUPS
-    return "ais" if few else "particles"
+    if isinstance(model, KnownPartitionModel):
+        return "particles"
+    return "ais" if data.num_groups <= MOST_ANNEALED_GROUPS else "guided"
 
 
 def evidence(
@@ -78,11 +80,12 @@ def evidence(
 
     Parameters
     ----------
-    method : {"auto", "exact", "importance", "particles", "ais"}
+    method : {"auto", "exact", "importance", "particles", "ais", "guided"}
         ``auto`` takes the closed form (no sharing, complete sharing), the exact sum over all
         partitions (clustered naive Bayes up to 24 groups), importance sampling of the factors
-        (prototype), particles where labels are missing (no sharing, complete sharing) or groups
-        are more than 100 (clustered naive Bayes), and annealed importance sampling elsewhere.
+        (prototype), particles where labels are missing (no sharing, complete sharing), annealing
+        from a guide to the partition where groups are more than 100 (clustered naive Bayes), and
+        annealed importance sampling from the prior elsewhere.
     precision
         Standard error in nats to aim at. By default 0.01 as far as a fixed number of updates
         allows (a minute or so of one core), and 0.1 where it would take more. How many runs,
@@ -120,11 +123,14 @@ def evidence(
     }
     if chosen == "ais":
         return annealed_evidence(model, data, variant=variant, **options)
-    if chosen == "particles":
+    if chosen in ("particles", "guided"):
         reason = _why_no_particles(model, data)
+        if not reason and chosen == "guided" and isinstance(model, KnownPartitionModel):
+            reason = f"the partition of {model.name} is known: there is nothing to guide"
         if reason:
             raise ValueError(f"{reason}; use method='ais'")
-        return particle_evidence(model, data, **options)
+        by = particle_evidence if chosen == "particles" else guided_evidence
+        return by(model, data, **options)
     if isinstance(model, Prototype):
         if chosen == "exact":
             raise NotExactError("the prototype model has no exact evidence; use method='auto'")

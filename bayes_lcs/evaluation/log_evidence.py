@@ -13,6 +13,13 @@ __all__ = ["INTERVAL_WIDTH", "Bracket", "EvidenceWarning", "LogEvidence", "MeanW
 INTERVAL_WIDTH = 1.959963984540054
 """Standard errors on each side of a 95 % interval."""
 
+LEAST_EFFECTIVE_RUNS = 20.0
+"""With fewer, stated errors are too small, and bounds are taken that need none."""
+
+MARKOV = float(np.log(40.0))
+"""By how much the log of a mean of weights exceeds its expectation in one case of 40 at most,
+however they are distributed (Markov's inequality): one end of a 95 % interval."""
+
 DISAGREEMENT = 3.0
 """Standard errors between the two ends of a bracket beyond which they disagree."""
 
@@ -43,6 +50,23 @@ class MeanWeight:
     standard_error: float
     effective_draws: float
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether so few of the weights count that there is no telling the error of their mean."""
+        return self.effective_draws < LEAST_EFFECTIVE_RUNS
+
+    @property
+    def margin(self) -> float:
+        """How far the end of a 95 % interval lies from the value, on the side that is bounded.
+
+        Examples
+        --------
+        >>> [round(MeanWeight(-10.0, 0.1, draws).margin, 2) for draws in (500.0, 3.0)]
+        [0.2, 3.69]
+        """
+        margin = INTERVAL_WIDTH * self.standard_error
+        return max(margin, MARKOV) if self.is_bound else margin
+
     @classmethod
     def of(cls, log_weights: NDArray[np.float64]) -> MeanWeight:
         """From log weights ``(draws, parts)``.
@@ -55,6 +79,8 @@ class MeanWeight:
         """
         size = len(log_weights)
         logs = np.asarray(logsumexp(log_weights, axis=0)) - np.log(size)
+        if np.isneginf(logs).any():
+            return cls(-np.inf, np.inf, 0.0)
         relative = np.exp(log_weights - logs)
         errors = relative.std(axis=0, ddof=1) / np.sqrt(size) if size > 1 else np.inf
         effective = relative.sum(axis=0) ** 2 / (relative**2).sum(axis=0)
@@ -72,23 +98,39 @@ class Bracket:
     rigorous
         Whether those draws were exact; if they came from chains, the upper bound holds only as
         far as the chains had converged.
+    left_out
+        Part of the gap that is known: minus the log of the share of those draws over which the
+        runs forwards sum. They are below the evidence by so much, and all is well.
     """
 
     forward: MeanWeight
     reverse: MeanWeight
     rigorous: bool
+    left_out: float = 0.0
 
     @property
     def gap(self) -> float:
-        """Upper less lower bound; zero on average if all is well."""
+        """Upper less lower bound; ``left_out`` on average if all is well."""
         return self.reverse.value - self.forward.value
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether the upper bound lies below the lower one: the draws it came from cannot be right.
+
+        Of right draws that happens in one case of 20 at most, and hardly ever where errors are
+        known.
+        """
+        low, high = self.forward, self.reverse
+        return bool(high.value + high.margin < low.value - low.margin - ROUNDING * abs(low.value))
 
     @property
     def agrees(self) -> bool:
         """Whether the two ends are within three standard errors of each other."""
+        if np.isinf(self.gap):
+            return False
         error = np.hypot(self.forward.standard_error, self.reverse.standard_error)
         rounding = ROUNDING * (1.0 + abs(self.forward.value))
-        return bool(abs(self.gap) <= DISAGREEMENT * error + rounding)
+        return bool(abs(self.gap - self.left_out) <= DISAGREEMENT * error + rounding)
 
 
 @dataclass(frozen=True)
@@ -101,12 +143,16 @@ class LogEvidence:
         The log evidence, or its estimate.
     lower, upper
         A 95 % interval; equal to ``value`` where the value is exact. Where a bracket was made,
-        the upper end is that of the reversed chains if it lies higher.
+        the upper end is that of the reversed chains if it lies higher. Where few of the weights
+        count, they are bounds by Markov's inequality, 3.7 beyond the means of the weights: the
+        lower one holds however bad the estimate is, the upper one as far as the draws at which
+        reversed chains began are from the posterior.
     standard_error
-        Zero where the value is exact.
+        Zero where the value is exact; of bounds as wide as they are.
     method
         ``"closed-form"``, ``"exact"`` (sum over all partitions), ``"importance"``,
-        ``"particles"``, ``"ais"``, or for a ratio of two such the two joined by ``"/"``.
+        ``"particles"``, ``"ais"``, ``"guided"``, or for a ratio of two such the two joined by
+        ``"/"``.
     effective_draws
         Effective sample size of the weights (the smallest, where several integrals are added);
         infinite where the value is exact.
@@ -146,16 +192,16 @@ class LogEvidence:
         bracket: Bracket | None = None,
     ) -> LogEvidence:
         """An estimate with its interval."""
-        margin = INTERVAL_WIDTH * found.standard_error
+        margin = found.margin
         upper = found.value + margin
         if bracket is not None:
-            top = bracket.reverse.value + INTERVAL_WIDTH * bracket.reverse.standard_error
-            upper = max(upper, top)
+            upper = max(upper, bracket.reverse.value + bracket.reverse.margin)
+            upper = np.inf if bracket.contradicts else upper
         return cls(
             found.value,
             found.value - margin,
             upper,
-            found.standard_error,
+            margin / INTERVAL_WIDTH,
             method,
             found.effective_draws,
             model,

@@ -71,7 +71,7 @@ def test_prototype(case):
 
 
 def test_methods_that_do_not_fit(case):
-    with pytest.raises(ValueError, match=r"one of auto, exact, .*, ais, got 'guess'"):
+    with pytest.raises(ValueError, match=r"one of auto, exact, .*, guided, got 'guess'"):
         bl.evidence(bl.NoSharing(), case.table, "guess")
     with pytest.raises(ValueError, match="only where no label is missing"):
         bl.evidence(bl.ClusteredNaiveBayes(), case.table.mask_labels([3]), "particles")

@@ -7,7 +7,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.core.interruption import RunsInterrupted
-from bayes_lcs.evaluation import annealed_evidence, particle_evidence
+from bayes_lcs.evaluation import annealed_evidence, guided_evidence, particle_evidence
 from bayes_lcs.evaluation.bracketed_evidence import FEWEST_KEPT, from_both_ends
 from bayes_lcs.inference import annealing
 
@@ -64,12 +64,17 @@ def interrupted_after(monkeypatch, module, name, calls):
 
 
 @pytest.mark.parametrize(
-    ("method", "module"), [("ais", annealed_evidence), ("particles", particle_evidence)]
+    ("method", "module", "starts"),
+    [
+        ("ais", annealed_evidence, "posterior_starts"),
+        ("particles", particle_evidence, "posterior_starts"),
+        pytest.param("guided", guided_evidence, "_backward_starts", marks=pytest.mark.slow),
+    ],
 )
-def test_an_interrupted_evidence_is_marked(method, module, table, monkeypatch):
+def test_an_interrupted_evidence_is_marked(method, module, starts, table, monkeypatch):
     model = bl.ClusteredNaiveBayes()
     whole = bl.evidence(model, table, method, max_chains=64, precision=0.5, bracket=False)
-    interrupted_after(monkeypatch, module, "posterior_starts", 0)
+    interrupted_after(monkeypatch, module, starts, 0)
     with pytest.warns(bl.InterruptedWarning, match="other end"):
         found = bl.evidence(model, table, method, max_chains=64, precision=0.5)
     assert found.interrupted

@@ -131,7 +131,7 @@ def test_evidence_of_more_groups_than_can_be_summed_over():
     )
 
 
-@pytest.mark.parametrize(("groups", "method"), [(24, "exact"), (25, "ais"), (101, "particles")])
+@pytest.mark.parametrize(("groups", "method"), [(24, "exact"), (25, "ais"), (101, "guided")])
 def test_the_number_of_groups_decides_how(groups: int, method: str):
     data, _ = MODEL.simulate(bl.Schema(2, (2,)), [1] * groups, seed=0)
     assert _best_method(MODEL, data, "collapsed") == method

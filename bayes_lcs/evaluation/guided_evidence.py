@@ -1,0 +1,249 @@
+"""Log evidence of many groups by annealing from a guide to their partition.
+
+Some chains are drawn from the posterior. The better half of one half of them makes the guide
+(:mod:`bayes_lcs.inference.guides`); chains annealed from it give the lower end. Draws of the other
+half, which the guide does not know, begin the runs backwards that give the upper end.
+
+Near the posterior few temperatures are enough, however many groups there are; from the prior, or
+one group after the other, hundreds of groups are out of reach. What all of it may cost is counted
+in look-ups of counts, never in seconds: the numbers must not depend on the clock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.memory import require_memory
+from bayes_lcs.data.needs import guided_memory
+from bayes_lcs.evaluation.bracketed_evidence import (
+    chains_for,
+    concluded,
+    from_both_ends,
+    log_known_labels,
+)
+from bayes_lcs.evaluation.log_evidence import LogEvidence
+
+if TYPE_CHECKING:
+    from bayes_lcs.data.table import GroupedTable
+    from bayes_lcs.inference.annealed_guide import GuidedProblem
+    from bayes_lcs.inference.annealing import Schedule
+    from bayes_lcs.inference.guides import Arrangement
+
+__all__ = ["guided_evidence"]
+
+FloatArray = NDArray[np.float64]
+
+AFFORDABLE = 2e10
+"""Look-ups that drawing, and each of the two ends, may take: 40 seconds or so of two cores."""
+
+SUPPOSED_BLOCKS = 32
+"""Blocks that sampling is planned for, before it is known how many there are."""
+
+SAMPLED_CHAINS, FEW_SAMPLED_CHAINS = 4, 2
+MANY_SWEEPS, FEW_SWEEPS = 1000, 60
+"""Of a chain from the posterior, the first half of them thrown away."""
+
+KEPT_DRAWS = 32
+"""Of a chain, evenly from its second half."""
+
+GUIDE_SWEEPS = 100
+
+TRIAL_VARIANCE = 0.1
+"""Of log weights, beyond which there are more temperatures: they are cheap here."""
+
+FEWEST_TEMPERATURES, MOST_TEMPERATURES = 16, 4096
+TRIAL_CHAINS = 16
+FEWEST_CHAINS = 8
+"""Enough for bounds that hold whatever the weights are, if more cannot be afforded."""
+
+
+class _Plan(NamedTuple):
+    """How long chains from the posterior are.
+
+    Attributes
+    ----------
+    chains, warmup, thin
+        Half of the chains are for the guide, half for the other end.
+    """
+
+    chains: int
+    warmup: int
+    thin: int
+
+
+def _planned(num_groups: int, dimensions: int) -> _Plan:
+    """As many sweeps as can be afforded.
+
+    Examples
+    --------
+    >>> _planned(946, 109)
+    _Plan(chains=4, warmup=500, thin=15)
+    >>> _planned(100_000, 51)
+    _Plan(chains=2, warmup=30, thin=1)
+    """
+    sweep = float(num_groups * SUPPOSED_BLOCKS * dimensions)
+    affordable = AFFORDABLE / sweep
+    chains = SAMPLED_CHAINS if affordable >= 2 * SAMPLED_CHAINS * FEW_SWEEPS else FEW_SAMPLED_CHAINS
+    sweeps = int(np.clip(affordable / chains, FEW_SWEEPS, MANY_SWEEPS))
+    return _Plan(chains, sweeps // 2, max(sweeps // 2 // KEPT_DRAWS, 1))
+
+
+def _draws(
+    model: Any, data: GroupedTable, plan: _Plan, seed: int, progress: bool | None
+) -> tuple[NDArray[np.int64], FloatArray]:
+    """Partitions ``(chains, S, U)`` from the posterior, and their log joint probability."""
+    from bayes_lcs.inference.partition_draws import drawn_partitions
+
+    return drawn_partitions(
+        model,
+        data,
+        draws=KEPT_DRAWS,
+        chains=plan.chains,
+        warmup=plan.warmup,
+        thin=plan.thin,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def _even(temperatures: int) -> Schedule:
+    from bayes_lcs.inference.annealing import Schedule
+
+    return Schedule(np.linspace(0.0, 1.0, temperatures + 1), np.nan)
+
+
+def _settle(
+    problem: GuidedProblem, affordable: float, seed: int, progress: bool | None
+) -> tuple[int, FloatArray | None]:
+    """Temperatures at which trial chains have log weights of little variance, and those weights.
+
+    Parameters
+    ----------
+    affordable
+        Sweeps of all chains together; where they are too few for trials there are none.
+    """
+    from bayes_lcs.inference.annealing import anneal
+
+    temperatures = FEWEST_TEMPERATURES
+    if affordable < 4 * TRIAL_CHAINS * temperatures:
+        return temperatures, None
+    while True:
+        _, trial = anneal(
+            problem, _even(temperatures), chains=TRIAL_CHAINS, seed=seed, progress=progress
+        )
+        found = float(trial.log_weights.var(ddof=1))
+        most = min(MOST_TEMPERATURES, affordable / (4 * TRIAL_CHAINS))
+        if found <= TRIAL_VARIANCE or 2 * temperatures > most:
+            return temperatures, trial.log_weights
+        wanted = temperatures * float(np.clip(found / TRIAL_VARIANCE, 2.0, 8.0))
+        temperatures = int(min(wanted, most))
+
+
+def _num_chains(
+    trial: FloatArray | None,
+    precision: float | None,
+    max_chains: int | None,
+    num_groups: int,
+    temperatures: int,
+    affordable: float,
+) -> int:
+    most = int(affordable / temperatures) // FEWEST_CHAINS * FEWEST_CHAINS
+    few = max(min(most, max_chains or most), FEWEST_CHAINS)
+    if trial is None:
+        return few
+    wanted = chains_for(trial, precision, max_chains, float(num_groups * temperatures))
+    return wanted if precision is not None else min(wanted, few)
+
+
+def _backward_starts(
+    found: Arrangement, draws: NDArray[np.int64], chains: int, seed: int
+) -> tuple[list[NDArray[np.int32]], int]:
+    """Slots of draws, evenly taken, that have a place, and how many have none."""
+    rng = np.random.default_rng(seed)
+    chosen = np.linspace(0, len(draws) - 1, chains).astype(int)
+    slots = [found.slots(draws[number], rng) for number in chosen]
+    placed = [one for one in slots if one is not None]
+    return placed, chains - len(placed)
+
+
+def guided_evidence(
+    model: Any,
+    data: GroupedTable,
+    *,
+    precision: float | None = None,
+    max_chains: int | None = None,
+    bracket: bool = True,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> LogEvidence:
+    """``log P(X, Y)`` of clustered naive Bayes where all labels are known.
+
+    Parameters
+    ----------
+    precision
+        Standard error that the number of chains aims at; None as for :func:`bayes_lcs.evidence`.
+    bracket
+        Whether to run backwards from draws too, for the upper end.
+    """
+    from bayes_lcs.inference.annealing import anneal
+    from bayes_lcs.inference.guides import arrangement, guided_problem
+
+    labels, cells = data.schema.num_labels, data.schema.num_cells
+    dimensions = labels * (cells + data.schema.num_features) + 1
+    groups = data.num_groups
+    plan = _planned(groups, dimensions)
+    require_memory(
+        guided_memory(groups, dimensions, plan.chains),
+        f"the evidence of {groups:,} groups",
+        "Take fewer groups, or use a larger machine",
+    )
+    base = log_known_labels(model, data)
+    # Seeds next to each other must not share chains.
+    seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(6)]
+    draws, log_joints = _draws(model, data, plan, seeds[0], progress)
+    half = plan.chains // 2
+    better = int(log_joints[:half].mean(axis=1).argmax())
+    found = arrangement(draws[better], int(log_joints[better].argmax()))
+    sweep = float(groups * found.num_slots * dimensions)
+    affordable = AFFORDABLE / sweep
+    problem = guided_problem(
+        model,
+        data,
+        found,
+        sweeps=int(np.clip(affordable / 8, 8, GUIDE_SWEEPS)),
+        seed=seeds[1],
+        progress=progress,
+    )
+    temperatures, trial = _settle(problem, affordable, seeds[2], progress)
+    schedule = _even(temperatures)
+    chains = _num_chains(trial, precision, max_chains, groups, temperatures, affordable)
+
+    def forwards() -> FloatArray:
+        _, done = anneal(problem, schedule, chains=chains, seed=seeds[3], progress=progress)
+        return done.log_weights
+
+    def backwards() -> tuple[FloatArray, bool]:
+        others = draws[half:].reshape(-1, groups)
+        placed, missing = _backward_starts(found, others, chains, seeds[4])
+        nowhere = np.full((missing, 1), np.inf)
+        if not placed:
+            return nowhere, False
+        _, back = anneal(
+            problem,
+            schedule,
+            chains=len(placed),
+            seed=seeds[5],
+            starts=problem.states(np.array(placed)),
+            progress=progress,
+        )
+        return np.concatenate([back.log_weights, nowhere]), False
+
+    ends = from_both_ends(base, forwards, backwards if bracket else None)
+    how = (
+        f"annealed from a guide to the partition with {found.num_anchors} anchors and "
+        f"{found.num_slots} slots, {chains} chains over {temperatures} temperatures"
+    )
+    return concluded(ends, method="guided", model=model.name, how=how)
