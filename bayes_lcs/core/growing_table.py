@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bayes_lcs.core.progress import bar_columns, says_lines
+from bayes_lcs.core.progress import bar_columns, displayed, says_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,7 +82,8 @@ def growing_table(
             progress.update(task, advance=steps, status=status)
             live.update(Group(_table(columns, rows, console), progress), refresh=True)
 
-        yield add
+        with displayed(progress):
+            yield add
 
 
 def _line_by_line(description: str, columns: Sequence[str]) -> AddRow:

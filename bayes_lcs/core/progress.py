@@ -1,19 +1,28 @@
-"""Progress on long work: a bar on a terminal; elsewhere silence, or plain lines if asked for."""
+"""Progress on long work: a bar on a terminal; elsewhere silence, or plain lines if asked for.
+
+Work within work adds a bar to the display that there is: a terminal has room for one. Nothing is
+shown of what ends within a second.
+"""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from rich.progress import ProgressColumn
+    from rich.progress import Progress, ProgressColumn
 
-__all__ = ["Tick", "bar_columns", "plain_lines", "progress_bar", "says_lines"]
+__all__ = ["Tick", "bar_columns", "displayed", "plain_lines", "progress_bar", "says_lines"]
+
+SECONDS_BEFORE_BAR = 1.0
+"""Work that takes no longer shows no bar."""
 
 _seconds_between_lines: float | None = None
+_display: Progress | None = None
 
 
 class Tick(Protocol):
@@ -77,16 +86,52 @@ def progress_bar(description: str, total: int, enabled: bool | None = None) -> I
     if not enabled:
         yield _silent
         return
+    outer = _display
+    progress = _new_display() if outer is None else outer
+    task = progress.add_task(description, total=total, status="", visible=False)
+    is_shown = False
+
+    def show() -> None:
+        nonlocal is_shown
+        is_shown = True
+        progress.update(task, visible=True)
+        if outer is None:
+            progress.start()
+
+    def tick(steps: int = 1, status: str = "") -> None:
+        progress.update(task, advance=steps, status=status)
+
+    waits = threading.Timer(SECONDS_BEFORE_BAR, show)
+    waits.daemon = True
+    waits.start()
+    try:
+        with displayed(progress):
+            yield tick
+    finally:
+        waits.cancel()
+        waits.join()
+        if outer is not None:
+            outer.remove_task(task)
+        elif is_shown:
+            progress.stop()
+
+
+def _new_display() -> Progress:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(*bar_columns(), console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(description, total=total, status="")
+    return Progress(*bar_columns(), console=Console(stderr=True), transient=True)
 
-        def tick(steps: int = 1, status: str = "") -> None:
-            progress.update(task, advance=steps, status=status)
 
-        yield tick
+@contextmanager
+def displayed(progress: Progress) -> Iterator[None]:
+    """Bars of the work inside are added to this display."""
+    global _display
+    before, _display = _display, progress
+    try:
+        yield
+    finally:
+        _display = before
 
 
 def bar_columns() -> tuple[ProgressColumn, ...]:

@@ -372,6 +372,10 @@ def fingerprint(*things: Any) -> str:
             code = thing.__code__
             add((thing.__qualname__, code.co_code, code.co_consts, code.co_names))
             add(tuple(cell.cell_contents for cell in thing.__closure__ or ()))
+        elif hasattr(thing, "get_params") and not isinstance(thing, type):
+            # How much an estimator says on the way decides nothing.
+            given = sorted(thing.get_params(deep=False).items())
+            add((type(thing).__name__, [item for item in given if item[0] != "verbose"]))
         else:
             # Where an object lies in memory says nothing about it.
             text = re.sub(r" at 0x[0-9a-f]+", "", repr(thing))

@@ -24,6 +24,7 @@ from bayes_lcs.data.csv_scan import (
 )
 from bayes_lcs.data.errors import DataError, one_line
 from bayes_lcs.data.parquet_reader import check_nul, column_from_arrow
+from bayes_lcs.data.read_progress import TickingFile, reading_bar
 
 __all__ = ["PIECE_BYTES", "raw_from_csv"]
 
@@ -124,8 +125,9 @@ def _read(
     options = _options(encoding, delimiter, names, wanted, has_header, text)
     try:
         _check_quotes(path, encoding, delimiter)
-        with open_bytes(path) as stream:
-            table = csv.read_csv(stream, **options)
+        with reading_bar(path, path.stat().st_size) as tick, TickingFile(path, tick) as file:
+            text_of_file = gzip.GzipFile(fileobj=file) if is_packed(path) else file
+            table = csv.read_csv(text_of_file, **options)
     except (pa.ArrowException, UnicodeError, EOFError, OSError, zlib.error) as error:
         _explain(path, encoding, delimiter, names, error)
     return {
@@ -163,11 +165,15 @@ def _options(
 
 def _blocks(form: CsvFormat) -> Iterator[Any]:
     """The file in pieces of text cells, as Arrow tables; nothing is read ahead."""
-    with CsvPieces(form, ReadCount(), PIECE_BYTES, PIECE_BYTES) as pieces:
+    with (
+        CsvPieces(form, ReadCount(), PIECE_BYTES, PIECE_BYTES) as pieces,
+        reading_bar(form.path, form.path.stat().st_size) as tick,
+    ):
         while not pieces.at_end:
-            table = pieces.read(pieces.position + PIECE_BYTES).table
-            if table.num_rows:
-                yield table
+            piece = pieces.read(pieces.position + PIECE_BYTES)
+            if piece.table.num_rows:
+                yield piece.table
+            tick(piece.end - piece.begin)
 
 
 def _check_quotes(path: Path, encoding: str, delimiter: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -102,7 +102,7 @@ class FileSource(RowSource):
         assert self._pool is not None
         return self._as_rows(self._pool[start:stop])
 
-    def number_blocks(self) -> Iterator[pd.DataFrame]:
+    def number_blocks(self) -> Generator[pd.DataFrame]:
         """Pieces of the files as frames of numbers, in the order in which they lie; read once."""
         import pandas as pd
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ def number_blocks(
     encoding: str = "utf-8",
     delimiter: str | None = None,
     header: bool | Sequence[str] = True,
-) -> Iterator[pd.DataFrame]:
+) -> Generator[pd.DataFrame]:
     r"""Frames of numbers, for whatever goes over rows once: streams, online clusterers.
 
     Parameters

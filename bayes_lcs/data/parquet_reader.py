@@ -10,6 +10,7 @@ import numpy as np
 
 from bayes_lcs.data.columns import RawColumn, RawTable, Source, raw_column
 from bayes_lcs.data.errors import one_line
+from bayes_lcs.data.read_progress import reading_bar
 
 __all__ = ["check_nul", "column_from_arrow", "raw_from_parquet"]
 
@@ -49,9 +50,13 @@ def raw_from_parquet(path: Path) -> RawTable:
         for name in wanted:
             _check_type(name, schema.field(name).type, source)
         try:
-            with parquet.ParquetFile(path) as file:
+            with (
+                parquet.ParquetFile(path) as file,
+                reading_bar(path, file.metadata.num_rows) as tick,
+            ):
                 for batch in file.iter_batches(_BLOCK_ROWS, columns=list(wanted)):
                     yield pa.Table.from_batches([batch])
+                    tick(batch.num_rows)
         except (pa.ArrowException, OSError) as error:
             raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -55,17 +56,28 @@ def coreset_of_file(
     """
     if executor is not None:
         return _coreset_of_blocks(path, k, size, method, ignore, header, seed, executor)
-    blocks = number_blocks(path, ignore=list(ignore), header=header)
-    if not stream:
-        frame = pd.concat(blocks, ignore_index=True)
-        _check(frame.columns, path)
-        _check_sizes(frame, path)
-        check_enough_rows(len(frame), k, path)
-        small = coreset(frame.to_numpy(), k, size, method=method, random_state=seed)
-        return small, list(map(str, frame.columns))
+    with closing(number_blocks(path, ignore=list(ignore), header=header)) as blocks:
+        make = _streamed if stream else _at_once
+        return make(blocks, Path(path), k, size, method, seed)
+
+
+def _at_once(
+    blocks: Iterator[pd.DataFrame], path: Path, k: int, size: int, method: str, seed: int
+) -> tuple[Coreset, list[str]]:
+    frame = pd.concat(blocks, ignore_index=True)
+    _check(frame.columns, path)
+    _check_sizes(frame, path)
+    check_enough_rows(len(frame), k, path)
+    small = coreset(frame.to_numpy(), k, size, method=method, random_state=seed)
+    return small, list(map(str, frame.columns))
+
+
+def _streamed(
+    blocks: Iterator[pd.DataFrame], path: Path, k: int, size: int, method: str, seed: int
+) -> tuple[Coreset, list[str]]:
     tree = CoresetStream(k, size, method=method, random_state=seed)
     names: list[str] = []
-    with work("stream", k, size, method, seed, Path(path).name) as written:
+    with work("stream", k, size, method, seed, path.name) as written:
         done = 0
         if written.state is not None:
             done, tree = int(written.state["blocks"]), model_from_arrays(written.state, tree)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bayes_lcs.clustering.mixture import MixtureClusterer
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.memory import available_memory
+from bayes_lcs.core.progress import says_lines
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.extent import table_extent
 from bayes_lcs.data.needs import rows_that_fit
@@ -65,7 +66,12 @@ def cluster_file(
     check_enough_rows(rows, num_clusters, path)
     holdout = min(holdout_size, max(rows // 5, 1))
     result = learning_curve_sample(
-        MixtureClusterer(num_clusters, random_state=seed, executor=executor),
+        MixtureClusterer(
+            num_clusters,
+            random_state=seed,
+            verbose=None if says_lines() else False,
+            executor=executor,
+        ),
         source,
         alpha=alpha,
         abbreviated=abbreviated,

@@ -1,19 +1,14 @@
 """A table that grows: on a terminal, in lines, or not at all."""
 
-import contextlib
 import inspect
 import json
-import os
-import pty
-import subprocess
-import sys
-import threading
 
 import numpy as np
 import pandas as pd
 
 from bayes_lcs.core.growing_table import growing_table
 from bayes_lcs.core.progress import plain_lines
+from tests.terminal import on_a_terminal
 
 
 def three_stages():
@@ -33,31 +28,6 @@ def test_a_stage_is_a_line_only_where_lines_were_asked_for(capsys):
         "curve: rows 20, score -4, after 2 s, decision goes on: [b]why not",
         "curve: rows 40, score -3, after 3 s, decision stops",
     ]
-
-
-def on_a_terminal(program, *words):
-    """What a program says with a terminal as standard error: the terminal, and standard output."""
-    ours, theirs = pty.openpty()
-    seen = []
-
-    def read():
-        with contextlib.suppress(OSError):  # the other end was closed
-            while piece := os.read(ours, 65536):
-                seen.append(piece)
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env={**os.environ, "COLUMNS": "140", "LINES": "30", "TERM": "xterm-256color"},
-        check=False,
-    )
-    os.close(theirs)
-    reader.join()
-    os.close(ours)
-    return b"".join(seen).decode(), done.stdout.decode()
 
 
 def test_a_terminal_shows_a_table_with_bars():

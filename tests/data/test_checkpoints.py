@@ -227,3 +227,13 @@ def test_fingerprints_do_not_depend_on_addresses():
 def test_fingerprints_tell_apart(one, other):
     assert fingerprint(*one) == fingerprint(*one)
     assert fingerprint(*one) != fingerprint(*other)
+
+
+def test_what_an_estimator_says_on_the_way_does_not_change_its_fingerprint():
+    def found(**options):
+        return fingerprint(bl.MixtureClusterer(3, **options))
+
+    assert found(verbose=None) == found(verbose=True) == found()
+    assert found(random_state=0) != found(random_state=1)
+    assert found() != fingerprint(bl.KMeans(3))
+    assert fingerprint(bl.MixtureClusterer) == fingerprint(bl.MixtureClusterer)
