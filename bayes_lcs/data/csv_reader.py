@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bayes_lcs.data.columns import RawColumn, RawTable, Source
+from bayes_lcs.data.columns import Cost, RawColumn, RawTable, Source
 from bayes_lcs.data.csv_scan import (
     find_bad_bytes,
     find_ragged_row,
@@ -55,7 +55,10 @@ def raw_from_csv(
     def blocks(wanted: Sequence[str]) -> Iterator[Any]:
         return _blocks(path, encoding, delimiter, names, wanted, has_header)
 
-    return RawTable(tuple(names), source, read, blocks)
+    def cost(_: Sequence[str]) -> Cost:
+        return Cost(None, path.stat().st_size)
+
+    return RawTable(tuple(names), source, read, blocks, cost)
 
 
 def _column_names(
