@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from bayes_lcs.core.priors import Gamma as Gamma
     from bayes_lcs.core.schema import Schema as Schema
     from bayes_lcs.data.checkpoints import checkpoints as checkpoints
+    from bayes_lcs.data.coded_blocks import CodedFiles as CodedFiles
+    from bayes_lcs.data.coded_blocks import code_files as code_files
     from bayes_lcs.data.datasets import load_dataset as load_dataset
     from bayes_lcs.data.errors import DataError as DataError
     from bayes_lcs.data.meetings import meeting_requests as meeting_requests
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "CheckpointWarning": "bayes_lcs.core.errors",
     "ClusteredNaiveBayes": "bayes_lcs.models.clustered",
+    "CodedFiles": "bayes_lcs.data.coded_blocks",
     "Comparison": "bayes_lcs.evaluation.comparison",
     "CompleteSharing": "bayes_lcs.models.complete_sharing",
     "Coreset": "bayes_lcs.scaling.coresets",
@@ -135,6 +138,7 @@ _HOMES = {
     "checkpoints": "bayes_lcs.data.checkpoints",
     "clustering_accuracy": "bayes_lcs.evaluation.cluster_accuracy",
     "clustering_learning_curve": "bayes_lcs.evaluation.cluster_accuracy",
+    "code_files": "bayes_lcs.data.coded_blocks",
     "compare": "bayes_lcs.evaluation.comparison",
     "conditional_evidence": "bayes_lcs.evaluation.evidence",
     "convergence_curves": "bayes_lcs.scaling.convergence",
@@ -177,6 +181,7 @@ _HOMES = {
 __all__ = [
     "CheckpointWarning",
     "ClusteredNaiveBayes",
+    "CodedFiles",
     "Comparison",
     "CompleteSharing",
     "Coreset",
@@ -214,6 +219,7 @@ __all__ = [
     "checkpoints",
     "clustering_accuracy",
     "clustering_learning_curve",
+    "code_files",
     "compare",
     "conditional_evidence",
     "convergence_curves",

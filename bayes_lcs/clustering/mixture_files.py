@@ -37,7 +37,7 @@ class FitsFiles:
 
     def fit_file(
         self,
-        path: str | PathLike[str],
+        path: Any,
         *,
         features: Sequence[str] | None = None,
         ignore: Iterable[str] = (),
@@ -58,7 +58,9 @@ class FitsFiles:
         ----------
         path
             A CSV or Parquet file, or a folder of such files with the same columns of the same
-            types, which are read in the order of their names.
+            types, which are read in the order of their names; or anything else that
+            `bayes_lcs.row_source` reads in pieces, such as Arrow data sets and Dask dataframes, or
+            a source of it. What `bayes_lcs.code_files` made is not coded again.
         features, ignore
             The columns to use, or those to leave out.
         missing_values
@@ -70,15 +72,18 @@ class FitsFiles:
             disk, and read at each pass. What one block takes, and Python with its libraries, is not
             counted.
         folder
-            Where coded rows are kept while fitting, in a folder of their own that is removed at the
-            end; by default where the system keeps temporary files. Workers on other machines must
-            see it.
+            Where coded and laid out rows are kept while fitting, in a folder of their own that is
+            removed at the end; by default where the system keeps temporary files. Workers on other
+            machines must see it.
 
         Returns
         -------
         self : MixtureClusterer
             The fitted clusterer.
         """
+        if isinstance(path, CodedFiles | FileSource):
+            _fit(self, path, memory, folder)
+            return self
         source = FileSource(
             path,
             features=features,
@@ -93,7 +98,7 @@ class FitsFiles:
 
 
 def _fit(
-    clusterer: Any, source: FileSource, memory: int, folder: str | PathLike[str] | None
+    clusterer: Any, source: FileSource | CodedFiles, memory: int, folder: str | PathLike[str] | None
 ) -> None:
     clusterer._validate_params()
     if clusterer.warm_start or not isinstance(clusterer.categories, str):
@@ -112,7 +117,7 @@ def _fit(
 
 @contextmanager
 def rows_of_files(
-    source: FileSource,
+    source: FileSource | CodedFiles,
     precision: Callable[[int], Any],
     memory: int,
     folder: str | PathLike[str] | None,
@@ -120,7 +125,9 @@ def rows_of_files(
 ) -> Iterator[RowsOfFiles]:
     """Code the rows of files, place their blocks, and clear everything away at the end."""
     with tempfile.TemporaryDirectory(prefix="bayes-lcs-", dir=folder) as name:
-        coded = code_files(source, Path(name), em_blocks.BLOCK_ROWS)
+        coded = source
+        if not isinstance(coded, CodedFiles):
+            coded = code_files(coded, name, block_rows=em_blocks.BLOCK_ROWS)
         # At most: a slot of two bytes for each cell, and a weight.
         size = coded.num_rows * (2 * len(coded.values) + 8)
         kept = None if size <= memory else Path(name)

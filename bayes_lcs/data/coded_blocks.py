@@ -2,15 +2,18 @@
 
 One pass over the files codes their rows, a block after the other, and learns the values of every
 column. A block is an array file; whoever works on it reads it himself, checks it, and translates
-its codes to the final ones, which are known only when the last file has been read.
+its codes to the final ones, which are known only when the last file has been read. They are then
+written beside the blocks, as JSON: the folder can be opened again, and other files be coded alike.
 """
 
 from __future__ import annotations
 
+import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,8 +23,12 @@ from numpy.typing import NDArray
 from bayes_lcs.data.coded import DenseRows
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.file_source import FileSource
+from bayes_lcs.data.storage import check_whole, write_with_checksum
 
 __all__ = ["CodedBlock", "CodedFiles", "code_files", "read_block"]
+
+DICTIONARY = "codes.json"
+BLOCK_ROWS = 1 << 16
 
 
 class CodedBlock(NamedTuple):
@@ -34,7 +41,7 @@ class CodedBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class CodedFiles:
-    """Tables as blocks of codes.
+    """Tables as blocks of codes, made by `bayes_lcs.code_files`.
 
     Attributes
     ----------
@@ -55,24 +62,98 @@ class CodedFiles:
         """Rows of all blocks."""
         return sum(block.num_rows for block in self.blocks)
 
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> CodedFiles:
+        """What `bayes_lcs.code_files` left in a folder, wherever that is now."""
+        path = Path(folder, DICTIONARY)
+        try:
+            written = json.loads(check_whole(path).read_text(encoding="utf-8"))
+            blocks = [CodedBlock(str(path.parent / name), *rest) for name, *rest in written["rows"]]
+            values = {name: tuple(names) for name, names in written["values"].items()}
+            codes = tuple(np.array(table, np.int32) for table in written["final_codes"])
+        except FileNotFoundError:
+            raise DataError(
+                f"there is no {DICTIONARY}: nothing was coded here, or not to the end; code anew",
+                file=str(folder),
+            ) from None
+        except DataError:
+            raise
+        except (ValueError, TypeError, KeyError) as error:
+            raise DataError(
+                f"the dictionary of the codes is damaged ({error}); code anew", file=str(path)
+            ) from None
+        return cls(blocks, values, codes)
+
+    def _save(self, folder: Path) -> None:
+        written = {
+            "rows": [(Path(file).name, *rest) for file, *rest in self.blocks],
+            "values": self.values,
+            "final_codes": [table.tolist() for table in self.final_codes],
+        }
+        text = json.dumps(written, ensure_ascii=False)
+
+        def write(part: Path) -> None:
+            part.write_text(text, encoding="utf-8")
+
+        write_with_checksum(folder / DICTIONARY, write)
+
     @property
     def reader(self) -> partial[DenseRows]:
         """What reads a block; it can be sent to where blocks are worked on."""
         return partial(read_block, self.final_codes)
 
 
-def code_files(source: FileSource, folder: Path, block_rows: int) -> CodedFiles:
-    """Code the rows of files into blocks of ``block_rows`` rows, in a pass over them.
+def code_files(
+    source: Any,
+    folder: str | PathLike[str],
+    *,
+    values: Mapping[str, Sequence[str]] | None = None,
+    block_rows: int = BLOCK_ROWS,
+) -> CodedFiles:
+    r"""Code rows of categories into blocks on disk, in one pass over them.
 
     Parameters
     ----------
     source
-        The files.
+        What :func:`bayes_lcs.row_source` reads in pieces (paths, Arrow data sets, Dask dataframes),
+        or a source of categories that it made, which has options.
     folder
-        Where blocks are written; it must be seen by whoever works on them.
+        Where blocks and the dictionary of their codes are written, in files of their own; it must
+        be seen by whoever works on them.
+    values
+        The values of every column in the order of their codes, such as ``values`` of what was coded
+        before; a value that is not among them is then an error that names its place.
     block_rows
         Rows of each block but the last.
+
+    Returns
+    -------
+    CodedFiles
+        For `MixtureClusterer.fit_file`; ``CodedFiles.load(folder)`` is the same again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayes_lcs as bl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.csv").write_text("size,mood\n10,good\n2,bad\n")
+    ...     coded = bl.code_files(f"{folder}/a.csv", folder)
+    ...     again = bl.CodedFiles.load(folder)
+    >>> coded.values, again.values == coded.values, again.num_rows
+    ({'size': ('2', '10'), 'mood': ('bad', 'good')}, True, 2)
     """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / DICTIONARY).exists():
+        raise DataError(
+            f"there is a {DICTIONARY} here already: open it with CodedFiles.load, or choose "
+            "another folder",
+            file=str(folder),
+        )
+    if not isinstance(source, FileSource):
+        source = FileSource(source, values=values)
+    elif values is not None:
+        raise ValueError("a source has values of its own: give values= where it is made")
     blocks = []
     for number, codes in enumerate(_cut(source.code_blocks(), block_rows)):
         kind = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
@@ -81,7 +162,9 @@ def code_files(source: FileSource, folder: Path, block_rows: int) -> CodedFiles:
         np.save(path, compact, allow_pickle=False)
         blocks.append(CodedBlock(str(path), len(compact), _checksum(compact)))
     final = source.final_codes()
-    return CodedFiles(blocks, source.final_values(), tuple(final.values()))
+    coded = CodedFiles(blocks, source.final_values(), tuple(final.values()))
+    coded._save(folder)
+    return coded
 
 
 def read_block(final_codes: tuple[NDArray[np.int32], ...], block: CodedBlock) -> DenseRows:

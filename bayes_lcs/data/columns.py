@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from bayes_lcs.data.errors import DataError
 
 __all__ = [
+    "Cost",
     "RawColumn",
     "RawTable",
     "Source",
@@ -47,6 +49,13 @@ class Source:
         return DataError(message, file=self.file, line=line, row=shown_row, column=column)
 
 
+class Cost(NamedTuple):
+    """What reading takes, as far as it is known beforehand: rows, and bytes of the file."""
+
+    rows: int | None
+    bytes: int | None
+
+
 @dataclass(frozen=True)
 class RawColumn:
     """One column of text: ``codes`` into distinct ``names``, -1 where the source has no value.
@@ -72,13 +81,16 @@ class RawTable:
     """The column names of a source, and a function that reads some of the columns.
 
     ``blocks`` reads the same columns of a file piece by piece, as Arrow tables in the order of the
-    rows, so that the whole is never in memory.
+    rows, so that the whole is never in memory; ``cost`` says what that will take. ``path`` is the
+    Parquet file that this is, if it is one: any of its rows can then be read without the others.
     """
 
     names: tuple[str, ...]
     source: Source
     read: Callable[[Sequence[str]], dict[str, RawColumn]]
     blocks: Callable[[Sequence[str]], Iterator[Any]] | None = None
+    cost: Callable[[Sequence[str]], Cost] = lambda _: Cost(None, None)
+    path: Path | None = None
 
 
 def is_missing(value: Any) -> bool:

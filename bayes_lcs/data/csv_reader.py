@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from bayes_lcs.data.columns import RawColumn, RawTable, Source
+from bayes_lcs.data.columns import Cost, RawColumn, RawTable, Source
 from bayes_lcs.data.counted_file import ReadCount
 from bayes_lcs.data.csv_pieces import CsvFormat, CsvPieces
 from bayes_lcs.data.csv_scan import (
@@ -73,7 +73,10 @@ def raw_from_csv(
         )
         return _blocks(form)
 
-    return RawTable(tuple(names), source, read, blocks)
+    def cost(_: Sequence[str]) -> Cost:
+        return Cost(None, path.stat().st_size)
+
+    return RawTable(tuple(names), source, read, blocks, cost)
 
 
 def _column_names(

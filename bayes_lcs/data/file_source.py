@@ -1,10 +1,8 @@
-"""Rows of CSV and Parquet files in a random order, read in pieces."""
+"""Rows of files, Arrow data sets and Dask dataframes in a random order, read in pieces."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,10 +10,10 @@ from numpy.typing import NDArray
 
 from bayes_lcs.data.column_types import ColumnTypes
 from bayes_lcs.data.columns import RawTable, Source
-from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.reader import raw_from_file
+from bayes_lcs.data.number_rows import NumberReader, RowRange, finite_numbers
+from bayes_lcs.data.raw_tables import raw_tables
 from bayes_lcs.data.row_order import FirstRows, KeyStream
-from bayes_lcs.data.row_source import Reading, Rows, RowSource
+from bayes_lcs.data.row_source import Reading, Rows, RowSource, SourcePart
 from bayes_lcs.data.selection import as_list, missing_tokens, require_column
 from bayes_lcs.data.vocabulary import Vocabulary, block_numbers
 
@@ -24,15 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["FileSource"]
 
-_SUFFIXES = (".csv", ".tsv", ".txt", ".data", ".parquet", ".pq")
-
 
 class FileSource(RowSource):
-    """Files as one table; `bayes_lcs.data.row_source.row_source` explains the parameters."""
+    """Pieces as one table; `bayes_lcs.data.row_source.row_source` explains the parameters."""
 
     def __init__(
         self,
-        path: str | PathLike[str],
+        data: Any,
         *,
         target: str | None = None,
         features: Sequence[str] | None = None,
@@ -42,6 +38,7 @@ class FileSource(RowSource):
         encoding: str = "utf-8",
         delimiter: str | None = None,
         header: bool | Sequence[str] = True,
+        values: Mapping[str, Sequence[str]] | None = None,
         memory: int = 1 << 28,
         seed: int = 0,
     ) -> None:
@@ -49,12 +46,9 @@ class FileSource(RowSource):
             raise ValueError(f"kind must be 'categories' or 'numbers', got {kind!r}")
         self.reading = Reading()
         expected = (*([] if target is None else [target]), *as_list(features or ()))
-        self._tables = [
-            raw_from_file(
-                file, encoding=encoding, delimiter=delimiter, header=header, expected=expected
-            )
-            for file in _files(Path(path).expanduser())
-        ]
+        self._tables = raw_tables(
+            data, encoding=encoding, delimiter=delimiter, header=header, expected=expected
+        )
         first = self._tables[0]
         for table in self._tables[1:]:
             if table.names != first.names:
@@ -69,6 +63,7 @@ class FileSource(RowSource):
         self._pool_size = max(memory // (width * max(len(self._columns), 1)), 1)
         self._pool: NDArray[Any] | None = None
         self._vocabulary: dict[str, Vocabulary] = {}
+        self._given = _given_values(values, self._columns, first)
         self._types = ColumnTypes()
         self._num_rows = 0
 
@@ -82,6 +77,13 @@ class FileSource(RowSource):
     def needs_pass(self, stop: int) -> bool:
         """Whether the first ``stop`` rows are not in memory."""
         return self._pool is None or len(self._pool) < min(stop, self._num_rows)
+
+    @property
+    def parts(self) -> list[SourcePart]:
+        """The pieces in the order in which they are read, and what each will take."""
+        return [
+            SourcePart(str(table.source.file), *table.cost(self._columns)) for table in self._tables
+        ]
 
     @property
     def features(self) -> list[str]:
@@ -108,22 +110,46 @@ class FileSource(RowSource):
 
         before = self.reading.rows
         for source, start, block in self._blocks():
-            rows = self._coded(block, source, start)
+            rows = finite_numbers(block, self._columns, self._missing, source, start)
             self.reading.rows += len(rows)
-            unusable = np.argwhere(~np.isfinite(rows))
-            if len(unusable):
-                row, column = (int(place) for place in unusable[0])
-                is_empty = bool(np.isnan(rows[row, column]))
-                what = "there is no number; fill" if is_empty else "the number is infinite; correct"
-                raise source.error(
-                    f"{what} it, or leave the row or the column out",
-                    row=start + row,
-                    column=self._columns[column],
-                )
             yield pd.DataFrame(rows, columns=self._columns)
         if self.reading.rows == before:
             raise self._tables[0].source.error("there are no rows")
         self.reading.passes += 1
+
+    def row_ranges(self, size: int) -> list[list[RowRange]] | None:
+        """Where the rows of blocks of one size lie; None unless all files are Parquet.
+
+        `number_reader` reads such a block, wherever it is.
+        """
+        if any(table.path is None for table in self._tables):
+            return None
+        blocks: list[list[RowRange]] = [[]]
+        room = size
+        for table in self._tables:
+            rows, start = table.cost(()).rows or 0, 0
+            while start < rows:
+                if not room:
+                    blocks.append([])
+                    room = size
+                stop = min(start + room, rows)
+                path = str(table.path.absolute()) if table.path else ""
+                blocks[-1].append(RowRange(path, start, stop, rows))
+                room -= stop - start
+                start = stop
+        return blocks if blocks[0] else []
+
+    @property
+    def number_reader(self) -> NumberReader:
+        """What reads the rows of `row_ranges`; it can be sent to where they are worked on."""
+        return NumberReader(tuple(self._columns), {n: self._missing[n] for n in self._columns})
+
+    def count_pass(self) -> None:
+        """All files were read elsewhere."""
+        parts = self.parts
+        self.reading.passes += 1
+        self.reading.rows += sum(part.rows or 0 for part in parts)
+        self.reading.bytes += sum(part.bytes or 0 for part in parts)
 
     def code_blocks(self) -> Iterator[NDArray[np.int32]]:
         """Pieces of the files as codes ``(N, F)``, in the order in which they lie; read once.
@@ -156,7 +182,9 @@ class FileSource(RowSource):
         if not self._vocabulary:
             names = self._kind == "categories"
             coded = self._columns if names else self._columns[len(self._features) :]
-            self._vocabulary = {name: Vocabulary(name, self._missing[name]) for name in coded}
+            self._vocabulary = {
+                name: Vocabulary(name, self._missing[name], self._given.get(name)) for name in coded
+            }
 
     def _read(self, size: int) -> None:
         """One pass over all files, keeping the first rows of the random order."""
@@ -185,10 +213,13 @@ class FileSource(RowSource):
         """Pieces of the files, each with where it comes from and its first row in its file."""
         for table in self._tables:
             assert table.blocks is not None
-            start = 0
+            start, held = 0, 0
+            known = table.cost(self._columns).bytes
             for block in table.blocks(self._columns):
                 yield table.source, start, block
                 start += block.num_rows
+                held += block.nbytes
+            self.reading.bytes += held if known is None else known
 
     def _coded(self, block: Any, source: Source, start: int) -> NDArray[Any]:
         """A piece as one array: codes of names, or numbers."""
@@ -224,20 +255,16 @@ class FileSource(RowSource):
         return Rows(pd.DataFrame(columns), y)
 
 
-def _files(path: Path) -> list[Path]:
-    """The file, or the tables of a folder in the order of their names."""
-    if not path.is_dir():
-        return [path]
-    found = sorted(
-        file
-        for file in path.iterdir()
-        if file.is_file()
-        and not file.name.startswith((".", "_"))
-        and file.name.removesuffix(".gz").lower().endswith(_SUFFIXES)
-    )
-    if not found:
-        raise DataError("the folder holds no CSV or Parquet file", file=str(path))
-    return found
+def _given_values(
+    values: Mapping[str, Sequence[str]] | None, columns: Sequence[str], first: RawTable
+) -> Mapping[str, Sequence[str]]:
+    """Values that were learned before; of all columns or of none, for codes are of both alike."""
+    if values is None:
+        return {}
+    for name in columns:
+        if name not in values:
+            raise first.source.error("values= has no values for this column", column=name)
+    return values
 
 
 def _other_columns(table: RawTable, first: RawTable) -> str:

@@ -11,7 +11,7 @@ from bayes_lcs.data.categories import learn_categories
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.frames import raw_from_frame
 from bayes_lcs.data.row_order import random_order
-from bayes_lcs.data.row_source import Reading, Rows, RowSource
+from bayes_lcs.data.row_source import Reading, Rows, RowSource, SourcePart
 from bayes_lcs.data.selection import as_list, require_column
 
 __all__ = ["MemorySource"]
@@ -55,6 +55,16 @@ class MemorySource(RowSource):
     def num_rows(self) -> int:
         """Number of rows in all."""
         return len(self._order)
+
+    @property
+    def parts(self) -> list[SourcePart]:
+        """All of it in one piece."""
+        data = self._data
+        if hasattr(data, "memory_usage"):
+            size = int(data.memory_usage(index=False, deep=True).sum())
+        else:
+            size = int((data.data if hasattr(data, "tocsr") else data).nbytes)
+        return [SourcePart("memory", self.num_rows, size)]
 
     def needs_pass(self, stop: int) -> bool:  # noqa: ARG002
         """Nothing needs to be read."""

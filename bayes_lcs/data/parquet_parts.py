@@ -13,7 +13,7 @@ from bayes_lcs.data.columns import Source
 from bayes_lcs.data.counted_file import CountedFile, ReadCount
 from bayes_lcs.data.csv_parts import even_sizes
 from bayes_lcs.data.errors import one_line
-from bayes_lcs.data.parquet_reader import _check_type
+from bayes_lcs.data.parquet_reader import check_type
 
 __all__ = ["ParquetParts", "groups_by_part"]
 
@@ -75,7 +75,7 @@ class ParquetParts:
             self._metadata = file.metadata
             schema = file.schema_arrow
         for name in wanted:
-            _check_type(name, schema.field(name).type, source)
+            check_type(name, schema.field(name).type, source)
         self.num_rows: int = self._metadata.num_rows
         self.num_parts = self._checked(num_parts, rows_per_part)
         group_rows = [

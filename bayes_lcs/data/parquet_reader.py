@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bayes_lcs.data.columns import RawColumn, RawTable, Source, raw_column
+from bayes_lcs.data.columns import Cost, RawColumn, RawTable, Source, raw_column
 from bayes_lcs.data.errors import one_line
 from bayes_lcs.data.read_progress import reading_bar
 
-__all__ = ["check_nul", "column_from_arrow", "raw_from_parquet"]
+__all__ = ["check_nul", "check_type", "column_from_arrow", "columns_cost", "raw_from_parquet"]
 
 _BLOCK_ROWS = 1 << 16
 
@@ -36,7 +36,7 @@ def raw_from_parquet(path: Path) -> RawTable:
 
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
         for name in wanted:
-            _check_type(name, schema.field(name).type, source)
+            check_type(name, schema.field(name).type, source)
         try:
             table = parquet.read_table(path, columns=list(wanted))
         except (pa.ArrowException, OSError) as error:
@@ -48,7 +48,7 @@ def raw_from_parquet(path: Path) -> RawTable:
 
     def blocks(wanted: Sequence[str]) -> Iterator[Any]:
         for name in wanted:
-            _check_type(name, schema.field(name).type, source)
+            check_type(name, schema.field(name).type, source)
         try:
             with (
                 parquet.ParquetFile(path) as file,
@@ -60,10 +60,32 @@ def raw_from_parquet(path: Path) -> RawTable:
         except (pa.ArrowException, OSError) as error:
             raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
 
-    return RawTable(names, source, read, blocks)
+    def cost(wanted: Sequence[str]) -> Cost:
+        return columns_cost(lambda: parquet.read_metadata(path), wanted, source)
+
+    return RawTable(names, source, read, blocks, cost, path)
 
 
-def _check_type(name: str, kind: Any, source: Source) -> None:
+def columns_cost(footer: Callable[[], Any], wanted: Sequence[str], source: Source) -> Cost:
+    """Rows of a Parquet file, and bytes of some of its columns, as its footer tells them."""
+    import pyarrow as pa
+
+    try:
+        about = footer()
+    except (pa.ArrowException, OSError) as error:
+        raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
+    size = 0
+    for place in range(about.num_row_groups):
+        group = about.row_group(place)
+        for number in range(group.num_columns):
+            column = group.column(number)
+            if column.path_in_schema in wanted:
+                size += column.total_compressed_size
+    return Cost(about.num_rows, size)
+
+
+def check_type(name: str, kind: Any, source: Source) -> None:
+    """Refuse a column whose cells are no single values of text."""
     import pyarrow.types as types
 
     if types.is_dictionary(kind):

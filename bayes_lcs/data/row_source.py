@@ -10,12 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any, Literal, NamedTuple
 
 from bayes_lcs.data.errors import DataError
 
-__all__ = ["Reading", "RowSource", "Rows", "row_source"]
+__all__ = ["Reading", "RowSource", "Rows", "SourcePart", "row_source"]
 
 
 class Rows(NamedTuple):
@@ -27,16 +26,34 @@ class Rows(NamedTuple):
 
 @dataclass
 class Reading:
-    """What was read from files so far: passes over all of them, and rows."""
+    """What was read in pieces so far: passes over all of them, rows, and bytes.
+
+    Bytes are those of text files, and of the columns of Parquet files that were read; of what lies
+    in memory or comes from Dask, those of the cells.
+    """
 
     passes: int = 0
     rows: int = 0
+    bytes: int = 0
+
+
+class SourcePart(NamedTuple):
+    """A piece of a source: its name, and its rows and bytes as far as they are known unread."""
+
+    name: str
+    rows: int | None
+    bytes: int | None
 
 
 class RowSource(ABC):
     """Rows in a random order that is fixed by a seed."""
 
     reading: Reading
+
+    @property
+    @abstractmethod
+    def parts(self) -> list[SourcePart]:
+        """The pieces in the order in which they are read, and what each will take."""
 
     @property
     @abstractmethod
@@ -74,10 +91,11 @@ def row_source(
     encoding: str = "utf-8",
     delimiter: str | None = None,
     header: bool | Sequence[str] = True,
+    values: Mapping[str, Sequence[str]] | None = None,
     memory: int = 1 << 28,
     seed: int = 0,
 ) -> RowSource:
-    r"""Rows in a random order, from an array, a frame, or CSV and Parquet files.
+    r"""Rows in a random order, from memory, files, Arrow data sets or Dask dataframes.
 
     Files are read in pieces and never lie in memory as a whole: one pass learns the number of rows
     and the categories of every column, and keeps the rows that come first in the random order, as
@@ -87,8 +105,10 @@ def row_source(
     Parameters
     ----------
     data
-        A NumPy array, a pandas frame, a SciPy sparse matrix; or the path of a CSV or Parquet
-        file, or of a folder of such files (read in the order of their names, as one table).
+        A NumPy array, a pandas frame, a SciPy sparse matrix; or what is read in pieces, as one
+        table: the path of a CSV or Parquet file, or of a folder of such files (in the order of
+        their names), several paths, a ``pyarrow.dataset.Dataset`` or ``pyarrow.Table``, a Dask
+        dataframe (a partition at a time).
     y
         The target of an array, one entry a row.
     target
@@ -103,6 +123,9 @@ def row_source(
         Cells of files that mean "missing", as in `bayes_lcs.read_grouped`.
     encoding, delimiter, header
         Of text files, as in `bayes_lcs.read_grouped`.
+    values
+        The values of every column of a file, in the order of their codes, as another source of the
+        same kind has them in ``categories``; any other value is then an error.
     memory
         Bytes of file rows to keep between samples.
     seed
@@ -119,7 +142,9 @@ def row_source(
     """
     if isinstance(data, RowSource):
         return data
-    if isinstance(data, str | PathLike):
+    from bayes_lcs.data.raw_tables import lies_in_pieces
+
+    if lies_in_pieces(data):
         if y is not None:
             raise DataError("y= is for arrays; name the target column of a file with target=")
         from bayes_lcs.data.file_source import FileSource
@@ -134,6 +159,7 @@ def row_source(
             encoding=encoding,
             delimiter=delimiter,
             header=header,
+            values=values,
             memory=memory,
             seed=seed,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,14 @@ class Vocabulary:
     (('2', '10'), [1, -1], [0, 1])
     """
 
-    def __init__(self, name: str, missing: frozenset[str]) -> None:
+    def __init__(
+        self, name: str, missing: frozenset[str], values: Sequence[str] | None = None
+    ) -> None:
         self.name = name
         self._missing = missing
-        self._known: dict[str, int] = {}
-        self._fixed = False
+        self._known = {value: code for code, value in enumerate(values or ())}
+        # Values that are given are all that there may be, in their order.
+        self._closed = self._fixed = values is not None
         self._order: tuple[str, ...] | None = None
 
     def code(self, cells: Any, source: Source, start: int) -> NDArray[np.int32]:
@@ -53,6 +57,13 @@ class Vocabulary:
 
     def _check(self, name: str, row: int | None, source: Source, start: int) -> None:
         place = None if row is None else start + row
+        if self._closed:
+            raise source.error(
+                f"{name!r} is none of the {len(self._known)} values that this column had before; "
+                "correct the cell, list it in missing_values=, or learn the values anew",
+                row=place,
+                column=self.name,
+            )
         if "\x00" in name:
             raise source.error(
                 "the cell holds a NUL byte; the file is damaged or not a text file",

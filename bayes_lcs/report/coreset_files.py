@@ -22,13 +22,12 @@ from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.report.mixture_files import check_enough_rows
 from bayes_lcs.report.spreadsheet import write_csv
 from bayes_lcs.scaling.coreset_stream import CoresetStream
-from bayes_lcs.scaling.coreset_tree import coreset_tree
+from bayes_lcs.scaling.coreset_tree import LARGEST_NUMBER, coreset_tree
 from bayes_lcs.scaling.coresets import Coreset, coreset
 
 __all__ = ["coreset_of_file", "save_coreset"]
 
 WEIGHT = "weight"
-LARGEST_NUMBER = 1e140
 
 
 def coreset_of_file(
@@ -124,7 +123,7 @@ def save_coreset(small: Coreset, names: list[str], path: Path) -> Path:
 
 
 def _check_sizes(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
-    """Distances are sums of squares, which numbers beyond these would turn into infinity."""
+    """Refuse numbers whose squares would be infinite."""
     largest = frame.abs().max()
     if len(frame) and largest.max() > LARGEST_NUMBER:
         raise DataError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -168,9 +169,9 @@ def test_a_damaged_file_is_named(frame, tmp_path):
 def test_a_block_that_a_worker_cannot_read_is_named(files, tmp_path, monkeypatch, how, kind):
     code_files = coded_blocks.code_files
 
-    def damaging(source, folder, size):
-        coded = code_files(source, folder, size)
-        path = folder / "rows-000002.npy"
+    def damaging(source, folder, **options):
+        coded = code_files(source, folder, **options)
+        path = Path(folder, "rows-000002.npy")
         whole = path.read_bytes()
         if how == "gone":
             path.unlink()

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse, stats
@@ -16,6 +17,13 @@ from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.row_order import FirstRows, KeyStream, random_order
 from bayes_lcs.data.row_source import row_source
 from bayes_lcs.data.vocabulary import MOST_CATEGORIES
+
+try:
+    import dask.dataframe as dd
+
+    DASK = ["dask"]
+except ImportError:
+    DASK = []
 
 FALSE_ALARMS = 1e-6
 """How often a statistical test of this file fails although the code is right."""
@@ -51,10 +59,19 @@ def sources(tmp_path):
         piece.to_csv(tmp_path / "csv" / f"{part}.csv", index=False)
         piece.to_parquet(tmp_path / "parquet" / f"{part}.parquet", index=False)
     paths = ["a.csv", "a.csv.gz", "a.parquet", "csv", "parquet"]
-    return frame, {name: tmp_path / name for name in paths}
+    found = {name: tmp_path / name for name in paths}
+    found["several paths"] = sorted((tmp_path / "csv").iterdir())
+    found["data set"] = ds.dataset(tmp_path / "parquet")
+    found["table"] = pa.Table.from_pandas(frame, preserve_index=False)
+    if DASK:
+        found["dask"] = dd.from_pandas(frame, npartitions=4, sort=False)
+    return frame, found
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet", "csv", "parquet"])
+KINDS = ["a.csv", "a.csv.gz", "a.parquet", "csv", "parquet", "several paths", "data set", "table"]
+
+
+@pytest.mark.parametrize("name", [*KINDS, *DASK])
 @pytest.mark.parametrize("memory", [1 << 28, 12 * 500])
 def test_every_source_gives_the_same_samples(sources, name, memory):
     frame, paths = sources

@@ -121,6 +121,17 @@ def tree_of_coresets(executor):
     return {"points": found.points, "weights": found.weights}
 
 
+def tree_of_coresets_of_files(executor):
+    """Blocks, row groups and files that end at different rows; the plain way streams them."""
+    X, _ = points()
+    with TemporaryDirectory() as folder:
+        for number, piece in enumerate(np.split(X, [130, 900, 2290])):
+            frame = pd.DataFrame(piece, columns=list("abc"))
+            frame.to_parquet(f"{folder}/{number}.parquet", index=False, row_group_size=70)
+        found = bl.coreset_tree(folder, 4, 40, block_rows=100, executor=executor)
+    return {"points": found.points, "weights": found.weights}
+
+
 def chains(executor):
     """Chains that start apart and need different numbers of slots."""
     data, _ = bl.meeting_requests(seed=1, rows_per_person=6)
@@ -178,4 +189,5 @@ ALGORITHMS = {
     "k-means, empty cluster": kmeans_with_an_empty_cluster,
     "number of components": number_of_components,
     "tree of coresets": tree_of_coresets,
+    "tree of coresets, files": tree_of_coresets_of_files,
 }

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayes_lcs as bl
@@ -86,6 +87,50 @@ def test_a_worker_killed_in_the_middle_of_em_changes_nothing(executor, monkeypat
         np.testing.assert_array_equal(found[name], value, err_msg=name)
     executor.run(abs, [-1, -2])
     assert workers_of(executor) != before
+
+
+def test_rows_of_files_are_read_where_they_are_worked_on(executor, tmp_path):
+    """What travels does not grow with the rows, and all rows are counted."""
+    rng = np.random.default_rng(0)
+    sent = []
+    for number, size in enumerate((2000, 20_000)):
+        path = tmp_path / f"{number}.parquet"
+        pd.DataFrame(rng.normal(size=(size, 3)), columns=list("abc")).to_parquet(path, index=False)
+        source = bl.row_source(path, kind="numbers")
+        before = executor.traffic.sent
+        found = bl.coreset_tree(source, 2, 20, block_rows=size // 2, executor=executor)
+        assert (found.num_rows, found.total_weight) == (size, size)
+        assert (source.reading.passes, source.reading.rows) == (1, size)
+        sent.append(executor.traffic.sent - before)
+    assert abs(sent[1] - sent[0]) < 2000
+
+
+def test_files_missing_or_damaged_where_they_are_worked_on_are_named(executor, tmp_path):
+    frame = pd.DataFrame(np.zeros((500, 2)), columns=list("ab"))
+    path = tmp_path / "rows.parquet"
+    frame.to_parquet(path, index=False)
+    source = bl.row_source(path, kind="numbers")
+    (ranges,) = source.row_ranges(500)
+    read = source.number_reader
+    assert executor.run(read, [ranges])[0].shape == (500, 2)
+    content = path.read_bytes()
+    path.write_bytes(content[:20] + bytes(200) + content[220:])
+    with pytest.raises(bl.DataError, match=r"rows\.parquet: cannot be read, the file is damaged"):
+        executor.run(read, [ranges])
+    frame[:400].to_parquet(path, index=False)
+    with pytest.raises(bl.DataError, match=r"rows\.parquet: had 500 rows and has 400 now"):
+        executor.run(read, [ranges])
+    frame.assign(b=["x"] * 500).to_parquet(path, index=False)
+    with pytest.raises(
+        bl.DataError, match=r"rows\.parquet, row 0, column 'b': 'x' is not a number"
+    ):
+        executor.run(read, [ranges])
+    frame[["a"]].to_parquet(path, index=False)
+    with pytest.raises(bl.DataError, match=r"rows\.parquet, column 'b': there is no such column"):
+        executor.run(read, [ranges])
+    path.unlink()
+    with pytest.raises(bl.DataError, match=r"rows\.parquet: there is no such file where it is"):
+        executor.run(read, [ranges])
 
 
 def workers_of(executor):

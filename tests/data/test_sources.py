@@ -1,0 +1,254 @@
+"""Files, Arrow data sets and Dask dataframes as one table: costs, counts, and drift by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+import bayes_lcs as bl
+from bayes_lcs.data.row_source import SourcePart
+
+
+@pytest.fixture
+def frame():
+    rng = np.random.default_rng(0)
+    values = {"size": ["2", "10", "7"], "mood": ["good", "bad"], "town": ["a", "b", "c", "d"]}
+    return pd.DataFrame({name: rng.choice(names, 900) for name, names in values.items()})
+
+
+@pytest.fixture
+def folder(frame, tmp_path):
+    """Parquet files of 400, 400 and 100 rows."""
+    for number in range(3):
+        piece = frame.iloc[number * 400 : (number + 1) * 400]
+        piece.to_parquet(tmp_path / f"{number}.parquet", index=False)
+    return tmp_path
+
+
+def compressed(path, names):
+    """Bytes of some columns, summed over the pages' own records."""
+    about = pq.read_metadata(path)
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    columns = [group.column(j) for group in groups for j in range(group.num_columns)]
+    return sum(c.total_compressed_size for c in columns if c.path_in_schema in names)
+
+
+# Costs and counts ---------------------------------------------------------------------------------
+
+
+def test_costs_are_known_before_anything_is_read(frame, folder):
+    source = bl.row_source(folder, ignore=["town"])
+    sizes = [compressed(folder / f"{i}.parquet", ("size", "mood")) for i in range(3)]
+    rows = [400, 400, 100]
+    assert source.parts == [SourcePart(f"{i}.parquet", rows[i], sizes[i]) for i in range(3)]
+    assert (source.reading.passes, source.reading.bytes) == (0, 0)
+    assert source.num_rows == 900
+    assert source.reading.bytes == sum(sizes)
+    source = bl.row_source(ds.dataset(folder), ignore=["town"])
+    assert [part[1:] for part in source.parts] == list(zip(rows, sizes, strict=True))
+    frame.to_csv(folder / "all.csv", index=False)
+    text = bl.row_source(folder / "all.csv")
+    assert text.parts == [SourcePart("all.csv", None, (folder / "all.csv").stat().st_size)]
+    assert text.num_rows == 900
+    assert text.reading.bytes == (folder / "all.csv").stat().st_size
+    X = np.zeros((7, 3))
+    assert bl.row_source(X).parts == [SourcePart("memory", 7, X.nbytes)]
+
+
+def test_a_second_pass_is_counted(folder):
+    source = bl.row_source(folder, memory=12 * 300)
+    source.take(0, 900)
+    assert source.reading.passes == 2
+    assert source.reading.bytes == 2 * sum(part.bytes for part in source.parts)
+
+
+def test_partition_columns_of_a_data_set_are_columns(frame, tmp_path):
+    ds.write_dataset(
+        pa.Table.from_pandas(frame, preserve_index=False),
+        tmp_path,
+        format="parquet",
+        partitioning=ds.partitioning(pa.schema([("mood", pa.string())]), flavor="hive"),
+    )
+    source = bl.row_source(ds.dataset(tmp_path, partitioning="hive"))
+    assert source.num_rows == 900
+    assert source.categories["mood"] == ("bad", "good")
+    found = source.take(0, 900).X["mood"].value_counts()
+    assert found.to_dict() == frame["mood"].value_counts().to_dict()
+
+
+def test_dask_is_not_imported_for_others(folder):
+    program = (
+        "import sys, pyarrow.dataset as ds, bayes_lcs as bl\n"
+        f"assert bl.row_source(ds.dataset({str(folder)!r})).num_rows == 900\n"
+        "assert not [name for name in sys.modules if name.partition('.')[0] == 'dask']"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# Whoever reads ------------------------------------------------------------------------------------
+
+
+def kinds(folder):
+    yield ds.dataset(folder)
+    yield ds.dataset(folder).to_table()
+    yield sorted(folder.iterdir())
+    dask = pytest.importorskip("dask.dataframe")
+    yield dask.read_parquet(folder)
+
+
+def test_mixtures_take_every_kind(folder):
+    settings = {"max_iter": 6, "tol": 0.0, "precision": "double", "random_state": 1}
+    plain = bl.MixtureClusterer(2, **settings).fit_file(folder)
+    for data in kinds(folder):
+        found = bl.MixtureClusterer(2, **settings).fit_file(data)
+        np.testing.assert_array_equal(found.trace_, plain.trace_)
+
+
+def test_coreset_trees_take_every_kind(tmp_path):
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    for number, piece in enumerate(np.split(X, [180, 400])):
+        pd.DataFrame(piece, columns=list("abc")).to_parquet(
+            tmp_path / f"{number}.parquet", index=False
+        )
+    plain = bl.coreset_tree(X, 3, 30, block_rows=70)
+    for data in [tmp_path, *kinds(tmp_path)]:
+        found = bl.coreset_tree(data, 3, 30, block_rows=70)
+        np.testing.assert_array_equal(found.points, plain.points)
+        np.testing.assert_array_equal(found.weights, plain.weights)
+
+
+def test_learning_curves_take_every_kind(folder):
+    def curve(data):
+        clusterer = bl.MixtureClusterer(2, max_iter=4, precision="double", random_state=0)
+        clock = iter(range(10**6))
+        return bl.learning_curve_sample(
+            clusterer,
+            data,
+            alpha=0.0,
+            initial_size=200,
+            holdout_size=200,
+            clock=lambda: float(next(clock)),
+        ).curve["score"]
+
+    plain = curve(folder).to_list()
+    for data in kinds(folder):
+        assert curve(data).to_list() == plain
+
+
+# Drift and damage ---------------------------------------------------------------------------------
+
+
+def changed(folder, change):
+    piece = pd.read_parquet(folder / "1.parquet")
+    change(piece)
+    piece.to_parquet(folder / "1.parquet", index=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda p: p.__setitem__("size", p["size"].astype(int)),
+            r"1\.parquet, column 'size': holds integers",
+        ),
+        (lambda p: p.pop("mood"), r"1\.parquet, column 'mood': there is no such column here"),
+    ],
+)
+def test_drift_in_a_data_set_names_file_and_column(folder, change, message):
+    dataset = ds.dataset(folder)
+    changed(folder, change)
+    with pytest.raises(bl.DataError, match=message):
+        bl.row_source(ds.dataset(folder, schema=dataset.schema)).take(0, 1)
+
+
+def test_drift_between_partitions_names_partition_and_column(frame):
+    dd = pytest.importorskip("dask.dataframe")
+    changes = frame.assign(size=frame["size"].astype(int))
+    mixed = dd.concat([dd.from_pandas(frame, npartitions=2), dd.from_pandas(changes, 1)])
+    with pytest.raises(bl.DataError, match=r"partition 2 of 3, column 'size': holds integers"):
+        bl.row_source(mixed.map_partitions(lambda part: part, meta=frame)).take(0, 1)
+
+
+def test_a_damaged_file_of_a_data_set_is_named(folder):
+    dataset = ds.dataset(folder)
+    path = folder / "1.parquet"
+    path.write_bytes(path.read_bytes()[:300])
+    with pytest.raises(bl.DataError, match=r"1\.parquet: cannot be read, the file is damaged"):
+        bl.row_source(dataset).take(0, 1)
+
+
+# Codes that are kept ------------------------------------------------------------------------------
+
+
+def test_coded_files_are_opened_again_wherever_they_are(folder, tmp_path_factory):
+    there = tmp_path_factory.mktemp("codes")
+    coded = bl.code_files(folder, there / "first", block_rows=250)
+    (there / "first").rename(there / "second")
+    again = bl.CodedFiles.load(there / "second")
+    assert again.values == coded.values
+    assert (again.num_rows, len(again.blocks)) == (900, 4)
+    settings = {"max_iter": 6, "tol": 0.0, "precision": "double", "random_state": 1}
+    found = bl.MixtureClusterer(2, **settings).fit_file(again)
+    plain = bl.MixtureClusterer(2, **settings).fit_file(folder)
+    np.testing.assert_allclose(found.trace_, plain.trace_, rtol=1e-12)
+    assert (there / "second" / "codes.json").exists()
+
+
+def test_another_file_is_coded_alike(frame, folder, tmp_path_factory):
+    """Fewer values in another order: without the dictionary its codes would be others."""
+    there = tmp_path_factory.mktemp("codes")
+    known = bl.code_files(folder, there / "first")
+    few = frame[frame["size"] != "7"][::-1]
+    few.to_csv(there / "few.csv", index=False)
+    alike = bl.code_files(there / "few.csv", there / "alike", values=known.values)
+    assert alike.values == known.values
+    rows = alike.reader(alike.blocks[0])
+    for place, (name, values) in enumerate(known.values.items()):
+        assert np.array(values)[rows.codes[:, place]].tolist() == few[name].tolist()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_new_value_is_refused_by_name(frame, folder, tmp_path_factory, kind):
+    there = tmp_path_factory.mktemp("codes")
+    known = bl.code_files(folder, there / "first")
+    frame.loc[3, "town"] = "e"
+    path = there / f"new.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path, index=False)
+    place = "line 5" if kind == "csv" else "row 3"
+    message = rf"new\.{kind}, {place}, column 'town': 'e' is none of the 4 values"
+    with pytest.raises(bl.DataError, match=message):
+        bl.code_files(path, there / "second", values=known.values)
+    with pytest.raises(bl.DataError, match=r"no codes\.json: nothing was coded here"):
+        bl.CodedFiles.load(there / "second")
+    with pytest.raises(bl.DataError, match=message):
+        bl.row_source(path, values=known.values).take(0, 1)
+    path = there / "without.csv"
+    frame.drop(columns="town").to_csv(path, index=False)
+    assert bl.row_source(path, values=known.values).num_rows == 900
+    with pytest.raises(bl.DataError, match="column 'mood': values= has no values"):
+        bl.row_source(path, values={"size": ("2",)})
+
+
+def test_damage_is_noticed(folder, tmp_path_factory):
+    there = tmp_path_factory.mktemp("codes")
+    coded = bl.code_files(folder, there)
+    with pytest.raises(bl.DataError, match=r"there is a codes\.json here already"):
+        bl.code_files(folder, there)
+    blocks = sorted(there.glob("rows-*"))
+    blocks[0].write_bytes(blocks[0].read_bytes()[:-1] + b"\x01")
+    with pytest.raises(bl.DataError, match=r"rows-000000\.npy: a block of coded rows is damaged"):
+        bl.MixtureClusterer(2).fit_file(coded)
+    blocks[0].unlink()
+    with pytest.raises(bl.DataError, match=r"rows-000000\.npy: a block of coded rows cannot be"):
+        bl.MixtureClusterer(2).fit_file(coded)
+    text = (there / "codes.json").read_text()
+    (there / "codes.json").write_text(text.replace("good", "fine"))
+    with pytest.raises(bl.DataError, match="does not match its checksum"):
+        bl.CodedFiles.load(there)
