@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import time
 from collections.abc import Callable
@@ -61,12 +62,15 @@ def cell(value: Any) -> str:
 
 
 def write(tables: list[Table], folder: Path) -> None:
-    """All tables as ``benchmarks.md`` and ``benchmarks.json``."""
+    """All tables as ``benchmarks.md`` and ``benchmarks.json``, and each as a CSV file."""
     folder.mkdir(parents=True, exist_ok=True)
     text = "\n".join(table.markdown() for table in tables)
     (folder / "benchmarks.md").write_text(text, encoding="utf-8")
     data = json.dumps([asdict(table) for table in tables], indent=2)
     (folder / "benchmarks.json").write_text(data + "\n", encoding="utf-8")
+    for table in tables:
+        with (folder / f"{table.name}.csv").open("w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, lineterminator="\n").writerows([table.columns, *table.rows])
 
 
 def fastest(work: Callable[[], Any], repeats: int = 3, enough: float = 2.0) -> float:

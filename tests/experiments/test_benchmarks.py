@@ -51,6 +51,33 @@ def test_partition_sweeps_at_their_smallest(tmp_path):
 
 
 @pytest.mark.slow
+def test_executor_scaling_at_its_smallest(tmp_path):
+    assert main(["--smoke", "--out", str(tmp_path), "executor_scaling"]) == 0
+    tables = {
+        table["name"]: table for table in json.loads((tmp_path / "benchmarks.json").read_text())
+    }
+    rows = tables["executor_scaling"]["rows"]
+    kinds = {row[1] for row in rows}
+    assert {"serial", "dask", "devices", "scikit-learn"} <= kinds
+    assert all(row[6] > 0 for row in rows)
+    sent = {row[1]: row[11] for row in rows if row[0] == "em"}
+    assert sent["serial"] == 0
+    assert sent["dask"] > 0
+    # As many tables of sums come back as there are blocks: cells and components in 64 bits.
+    for row in rows:
+        if row[:2] == ["em", "dask"]:
+            assert row[12] == pytest.approx(row[4] * 16 * 16 * row[5] * 8 / 1e3, rel=0.15)
+    assert len(tables["executor_overhead"]["rows"]) == 3
+    assert [row[0] for row in tables["executor_disk"]["rows"]] == ["csv", "parquet"]
+    assert {row[1] for row in tables["executor_cost_model"]["rows"]} >= {"serial", "dask"}
+    for row in tables["executor_prediction"]["rows"]:
+        assert row[3] <= row[4] <= row[5]
+    assert (tmp_path / "executor_scaling.png").is_file()
+    lines = (tmp_path / "executor_scaling.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(rows)
+
+
+@pytest.mark.slow
 def test_scale_ladder_at_its_smallest(tmp_path):
     assert main(["--smoke", "--out", str(tmp_path), "scale_ladder"]) == 0
     sweeps, recovery = json.loads((tmp_path / "benchmarks.json").read_text())

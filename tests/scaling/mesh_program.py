@@ -1,6 +1,7 @@
 """One of several processes that form a mesh: what `test_process_mesh.py` starts, a few at once.
 
-``python mesh_program.py PORT PROCESSES RANK SCENE`` prints a line of JSON when it is done.
+``python mesh_program.py PORT PROCESSES RANK SCENE`` prints a line of JSON when it is done. What it
+takes from `agreeing.py` beside it is imported late: as a script it knows no package of tests.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import signal
 import sys
 import traceback
 
-import agreeing
 import jax
 import numpy as np
 
@@ -19,16 +19,20 @@ import bayes_lcs as bl
 from bayes_lcs.clustering import lloyd_blocks
 from bayes_lcs.inference import em_blocks, em_mesh, pattern_plan
 
-PORT, PROCESSES, RANK = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+
+def algorithms():
+    import agreeing
+
+    return agreeing
 
 
 def numbers(found):
     return {name: np.ravel(value).tolist() for name, value in found.items()}
 
 
-def agree(executor):
+def agree(executor, *names):
     """Every algorithm that was asked for, and what lies in this process meanwhile."""
-    found = {name: numbers(agreeing.ALGORITHMS[name](executor)) for name in sys.argv[5:]}
+    found = {name: numbers(algorithms().ALGORITHMS[name](executor)) for name in names}
     return {"found": found, "shares": shares(executor)}
 
 
@@ -45,7 +49,7 @@ def shares(executor):
         kept.append(self.chunks[0])
 
     em_mesh.MeshEStep.__init__ = noted
-    rows.fit(agreeing.rows_of_clusters()[0])
+    rows.fit(algorithms().rows_of_clusters()[0])
     em_mesh.MeshEStep.__init__ = plain_init
     here = [shard.data.shape[0] for shard in kept[0].addressable_shards]
     return {"held": placed.held, "squares": squares, "chunks": [here, kept[0].shape[0]]}
@@ -56,15 +60,15 @@ def pow_of(power, block):
 
 
 def other_seeds(executor):
-    return fitted(executor, random_state=RANK)
+    return fitted(executor, random_state=jax.process_index())
 
 
 def other_rows(executor):
-    return fitted(executor, rows=1000 + RANK)
+    return fitted(executor, rows=1000 + jax.process_index())
 
 
 def fitted(executor, rows=1000, random_state=0):
-    X = agreeing.rows_of_clusters(rows)[0]
+    X = algorithms().rows_of_clusters(rows)[0]
     clusterer = bl.MixtureClusterer(
         3, missing_values=-1, executor=executor, random_state=random_state, tol=0.0, max_iter=50
     )
@@ -74,8 +78,8 @@ def fitted(executor, rows=1000, random_state=0):
 def other_centers(executor):
     return numbers(
         {
-            "centers": bl.KMeans(5, random_state=RANK, executor=executor)
-            .fit(agreeing.points()[0])
+            "centers": bl.KMeans(5, random_state=jax.process_index(), executor=executor)
+            .fit(algorithms().points()[0])
             .cluster_centers_
         }
     )
@@ -93,12 +97,12 @@ def root_of(value):
 
 
 def a_death(executor):
-    """The last process is killed in the middle of EM."""
+    """The second process is killed in the middle of EM."""
     taken, passes = em_mesh.MeshEStep.statistics, []
 
     def killed(self, requests):
         passes.append(len(requests))
-        if len(passes) == 6 and RANK == PROCESSES - 1:
+        if len(passes) == 6 and jax.process_index() == 1:
             os.kill(os.getpid(), signal.SIGKILL)
         return taken(self, requests)
 
@@ -109,11 +113,11 @@ def a_death(executor):
 SCENES = [agree, other_seeds, other_rows, other_centers, an_error, a_death]
 
 
-def main():
+def main(port, processes, rank, scene, *arguments):
     jax.distributed.initialize(
-        f"127.0.0.1:{PORT}",
-        PROCESSES,
-        RANK,
+        f"127.0.0.1:{port}",
+        int(processes),
+        int(rank),
         initialization_timeout=120,
         heartbeat_timeout_seconds=20,
         shutdown_timeout_seconds=20,
@@ -121,10 +125,10 @@ def main():
     # A few rows are then many blocks.
     em_blocks.BLOCK_ROWS = lloyd_blocks.BLOCK_ROWS = 400
     pattern_plan.BLOCK_ROWS, pattern_plan.CHUNK_BLOCKS = 256, 2
-    scene = {scene.__name__: scene for scene in SCENES}[sys.argv[4]]
+    play = {scene.__name__: scene for scene in SCENES}[scene]
     with bl.executor("devices") as executor:
         try:
-            said = scene(executor)
+            said = play(executor, *arguments)
         except Exception as error:
             traceback.print_exc()
             said = {"error": type(error).__name__, "message": str(error)}
@@ -133,4 +137,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
