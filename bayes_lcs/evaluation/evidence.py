@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lcs.core.errors import NotExactError
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.evaluation.annealed_evidence import annealed_evidence
@@ -70,6 +71,7 @@ def evidence(
     variant: str = "collapsed",
     seed: int = 0,
     progress: bool | None = None,
+    executor: Executor | None = None,
 ) -> LogEvidence:
     """Log evidence of a model: ``log P`` of the observed part of a table.
 
@@ -100,6 +102,10 @@ def evidence(
         as in the thesis (no sharing and complete sharing only).
     seed
         Seed of all draws.
+    executor
+        Where chains of annealed importance sampling run, and those that give the reversed ones
+        their starts, from :func:`bayes_lcs.executor`; None is this process. Numbers do not depend
+        on it, but for rounding.
 
     Examples
     --------
@@ -119,7 +125,7 @@ def evidence(
         "progress": progress,
     }
     if chosen == "ais":
-        return annealed_evidence(model, data, variant=variant, **options)
+        return annealed_evidence(model, data, variant=variant, executor=executor, **options)
     if chosen == "particles":
         reason = _why_no_particles(model, data)
         if reason:
@@ -193,6 +199,7 @@ def conditional_evidence(
     variant: str = "collapsed",
     seed: int = 0,
     progress: bool | None = None,
+    executor: Executor | None = None,
 ) -> LogEvidence:
     """Log probability of the known labels given the features, ``log P(Y | X)``.
 
@@ -202,7 +209,7 @@ def conditional_evidence(
 
     Parameters
     ----------
-    precision, num_draws, max_chains, bracket, variant, seed
+    precision, num_draws, max_chains, bracket, variant, seed, executor
         As for :func:`bayes_lcs.evidence`; errors of numerator and denominator add in quadrature.
 
     Examples
@@ -221,6 +228,7 @@ def conditional_evidence(
         "variant": variant,
         "seed": seed,
         "progress": progress,
+        "executor": executor,
     }
     together = evidence(model, data, **options)
     unlabelled = data.mask_labels(np.arange(data.num_rows))
