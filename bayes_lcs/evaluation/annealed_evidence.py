@@ -10,11 +10,13 @@ Reversed chains that begin at draws from the posterior give the upper end of the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.protocols import PrototypeModel
 from bayes_lcs.evaluation.bracketed_evidence import (
     TARGET_VARIANCE,
@@ -29,6 +31,7 @@ from bayes_lcs.evaluation.log_evidence import LogEvidence
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
     from bayes_lcs.inference.annealing import Schedule
+    from bayes_lcs.inference.spread_annealing import Anneal
 
 __all__ = ["annealed_evidence"]
 
@@ -38,7 +41,11 @@ TRIAL_CHAINS = 32
 MOST_TEMPERATURES = 20_000
 
 
-def _pose(model: Any, data: GroupedTable) -> Any:
+def _pose(variant: str, model: Any, data: GroupedTable) -> Any:
+    if variant == "thesis":
+        from bayes_lcs.inference import thesis_annealing
+
+        return thesis_annealing.pose(model, data)
     if isinstance(model, PrototypeModel):
         from bayes_lcs.inference import annealed_prototype
 
@@ -49,10 +56,10 @@ def _pose(model: Any, data: GroupedTable) -> Any:
 
 
 def _settle(
-    problem: Any, seeds: Sequence[int], progress: bool | None
+    problem: Any, anneal: Anneal, seeds: Sequence[int], progress: bool | None
 ) -> tuple[Any, Schedule, FloatArray]:
     """Temperatures at which trial chains have log weights of little variance, and those weights."""
-    from bayes_lcs.inference.annealing import anneal, pilot_schedule
+    from bayes_lcs.inference.annealing import pilot_schedule
 
     problem, pilot = pilot_schedule(problem, seeds[0], progress)
     variance = TARGET_VARIANCE
@@ -62,9 +69,9 @@ def _settle(
             problem, schedule, chains=TRIAL_CHAINS, seed=seeds[1], progress=progress
         )
         # Of the worst part; a product of many parts has many small errors, not one large one.
-        found = float(trial.log_weights.var(axis=0, ddof=1).max())
+        found = float(trial.var(axis=0, ddof=1).max())
         if found <= 2.0 * TARGET_VARIANCE or len(schedule.temperatures) > MOST_TEMPERATURES:
-            return problem, schedule, trial.log_weights
+            return problem, schedule, trial
         variance /= float(np.clip(found / TARGET_VARIANCE, 2.0, 8.0))
 
 
@@ -78,6 +85,7 @@ def annealed_evidence(
     variant: str = "collapsed",
     seed: int = 0,
     progress: bool | None = None,
+    executor: Executor | None = None,
 ) -> LogEvidence:
     """``log P`` of all that was observed: features, and the labels that are known.
 
@@ -91,45 +99,48 @@ def annealed_evidence(
         never fewer than 64 unless that is less. None as for :func:`bayes_lcs.evidence`.
     bracket
         Whether to run reversed chains too, for the upper end.
+    executor
+        Where chains run, those that draw from the posterior too; None is this process.
     """
     from bayes_lcs.inference import thesis_annealing
-    from bayes_lcs.inference.annealing import anneal
+    from bayes_lcs.inference.spread_annealing import annealing_on
 
     if variant not in ("collapsed", "thesis"):
         raise ValueError(f"variant must be 'collapsed' or 'thesis', got {variant!r}")
-    if variant == "thesis":
-        base, posed = thesis_annealing.log_base(data), thesis_annealing.pose(model, data)
-        bracket = False
-    else:
-        base, posed = log_known_labels(model, data), _pose(model, data)
+    is_thesis = variant == "thesis"
+    pose = partial(_pose, variant, model, data)
+    problem: Any = pose()
+    base = thesis_annealing.log_base(data) if is_thesis else log_known_labels(model, data)
     # Seeds next to each other must not share chains.
     seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(5)]
-    problem: Any
-    problem, schedule, trial = _settle(posed, seeds[:2], progress)
-    items = data.num_groups + int((data.labels < 0).sum())
-    work = float(items * len(schedule.temperatures))
-    num_chains = chains_for(trial, precision, max_chains, work)
+    with annealing_on(executor, pose) as anneal:
+        problem, schedule, trial = _settle(problem, anneal, seeds[:2], progress)
+        items = data.num_groups + int((data.labels < 0).sum())
+        work = float(items * len(schedule.temperatures))
+        num_chains = chains_for(trial, precision, max_chains, work)
 
-    def forwards() -> FloatArray:
-        nonlocal problem
-        problem, done = anneal(
-            problem, schedule, chains=num_chains, seed=seeds[2], progress=progress
-        )
-        return done.log_weights
+        def forwards() -> FloatArray:
+            nonlocal problem
+            problem, log_weights = anneal(
+                problem, schedule, chains=num_chains, seed=seeds[2], progress=progress
+            )
+            return log_weights
 
-    def backwards() -> tuple[FloatArray, bool]:
-        starts, rigorous = posterior_starts(model, data, num_chains, seeds[3], progress)
-        _, back = anneal(
-            problem,
-            schedule,
-            chains=num_chains,
-            seed=seeds[4],
-            starts=problem.states(starts),
-            progress=progress,
-        )
-        return back.log_weights, rigorous
+        def backwards() -> tuple[FloatArray, bool]:
+            starts, rigorous = posterior_starts(
+                model, data, num_chains, seeds[3], progress, executor
+            )
+            _, log_weights = anneal(
+                problem,
+                schedule,
+                chains=num_chains,
+                seed=seeds[4],
+                starts=starts,
+                progress=progress,
+            )
+            return log_weights, rigorous
 
-    found = from_both_ends(base, forwards, backwards if bracket else None)
+        found = from_both_ends(base, forwards, backwards if bracket and not is_thesis else None)
     steps = len(schedule.temperatures) - 1
     how = f"annealed importance sampling ({variant}), {num_chains} chains over {steps} temperatures"
     return concluded(found, method="ais", model=model.name, how=how)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import InterruptedWarning
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.interruption import RunsInterrupted
 from bayes_lcs.core.naive_bayes import log_label_marginal
 from bayes_lcs.core.priors import Gamma
@@ -115,7 +116,12 @@ def log_known_labels(model: Any, data: GroupedTable) -> float:
 
 
 def posterior_starts(
-    model: Any, data: GroupedTable, chains: int, seed: int, progress: bool | None
+    model: Any,
+    data: GroupedTable,
+    chains: int,
+    seed: int,
+    progress: bool | None,
+    executor: Executor | None = None,
 ) -> tuple[dict[str, NDArray], bool]:
     """Draws of everything unknown, one for each chain, and whether they are exact."""
     # An exact posterior has a learned feature prior integrated out: there are no draws of it.
@@ -130,6 +136,7 @@ def posterior_starts(
         chains=SAMPLED_CHAINS,
         seed=seed,
         progress=progress,
+        executor=executor,
     )
     if isinstance(posterior, ExactPosterior):
         return {"z": posterior.sample(chains, seed)}, True

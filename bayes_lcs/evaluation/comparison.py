@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bayes_lcs.core.errors import InterruptedWarning
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.evaluation.evidence import conditional_evidence, evidence
 from bayes_lcs.evaluation.log_evidence import EvidenceWarning, LogEvidence
 from bayes_lcs.inference.conditioning import condition
@@ -220,6 +221,7 @@ def compare(
     seed: int = 0,
     progress: bool | None = None,
     known: Mapping[Any, LogEvidence] | None = None,
+    executor: Executor | None = None,
 ) -> Comparison:
     """Compare models by their evidence on one table.
 
@@ -236,6 +238,8 @@ def compare(
         As for :func:`bayes_lcs.evidence`.
     known
         Evidences that are known already, by model; they are not looked for again.
+    executor
+        As for :func:`bayes_lcs.evidence`.
 
     Warns
     -----
@@ -264,6 +268,7 @@ def compare(
         )
     how = conditional_evidence if conditional else evidence
     options: dict[str, Any] = {"precision": precision, "max_chains": max_chains, "seed": seed}
+    options["executor"] = executor
     found: list[LogEvidence] = []
     interrupted = False
     for model in given:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lcs.core.errors import NotExactError
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.evaluation.annealed_evidence import annealed_evidence
@@ -72,6 +73,7 @@ def evidence(
     variant: str = "collapsed",
     seed: int = 0,
     progress: bool | None = None,
+    executor: Executor | None = None,
 ) -> LogEvidence:
     """Log evidence of a model: ``log P`` of the observed part of a table.
 
@@ -103,6 +105,10 @@ def evidence(
         as in the thesis (no sharing and complete sharing only).
     seed
         Seed of all draws.
+    executor
+        Where chains of annealed importance sampling run, and those that give the reversed ones
+        their starts, from :func:`bayes_lcs.executor`; None is this process. Numbers do not depend
+        on it, but for rounding.
 
     Examples
     --------
@@ -122,15 +128,16 @@ def evidence(
         "progress": progress,
     }
     if chosen == "ais":
-        return annealed_evidence(model, data, variant=variant, **options)
+        return annealed_evidence(model, data, variant=variant, executor=executor, **options)
     if chosen in ("particles", "guided"):
         reason = _why_no_particles(model, data)
         if not reason and chosen == "guided" and isinstance(model, KnownPartitionModel):
             reason = f"the partition of {model.name} is known: there is nothing to guide"
         if reason:
             raise ValueError(f"{reason}; use method='ais'")
-        by = particle_evidence if chosen == "particles" else guided_evidence
-        return by(model, data, **options)
+        if chosen == "guided":
+            return guided_evidence(model, data, executor=executor, **options)
+        return particle_evidence(model, data, **options)
     if isinstance(model, Prototype):
         if chosen == "exact":
             raise NotExactError("the prototype model has no exact evidence; use method='auto'")
@@ -199,6 +206,7 @@ def conditional_evidence(
     variant: str = "collapsed",
     seed: int = 0,
     progress: bool | None = None,
+    executor: Executor | None = None,
 ) -> LogEvidence:
     """Log probability of the known labels given the features, ``log P(Y | X)``.
 
@@ -208,7 +216,7 @@ def conditional_evidence(
 
     Parameters
     ----------
-    precision, num_draws, max_chains, bracket, variant, seed
+    precision, num_draws, max_chains, bracket, variant, seed, executor
         As for :func:`bayes_lcs.evidence`; errors of numerator and denominator add in quadrature.
 
     Examples
@@ -227,6 +235,7 @@ def conditional_evidence(
         "variant": variant,
         "seed": seed,
         "progress": progress,
+        "executor": executor,
     }
     together = evidence(model, data, **options)
     unlabelled = data.mask_labels(np.arange(data.num_rows))

@@ -11,11 +11,13 @@ in look-ups of counts, never in seconds: the numbers must not depend on the cloc
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.memory import require_memory
 from bayes_lcs.data.needs import guided_memory
 from bayes_lcs.evaluation.bracketed_evidence import (
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from bayes_lcs.inference.annealed_guide import GuidedProblem
     from bayes_lcs.inference.annealing import Schedule
     from bayes_lcs.inference.guides import Arrangement
+    from bayes_lcs.inference.spread_annealing import Anneal
 
 __all__ = ["guided_evidence"]
 
@@ -92,7 +95,12 @@ def _planned(num_groups: int, dimensions: int) -> _Plan:
 
 
 def _draws(
-    model: Any, data: GroupedTable, plan: _Plan, seed: int, progress: bool | None
+    model: Any,
+    data: GroupedTable,
+    plan: _Plan,
+    seed: int,
+    progress: bool | None,
+    executor: Executor | None,
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Partitions ``(chains, S, U)`` from the posterior, and their log joint probability."""
     from bayes_lcs.inference.partition_draws import drawn_partitions
@@ -106,6 +114,7 @@ def _draws(
         thin=plan.thin,
         seed=seed,
         progress=progress,
+        executor=executor,
     )
 
 
@@ -116,7 +125,7 @@ def _even(temperatures: int) -> Schedule:
 
 
 def _settle(
-    problem: GuidedProblem, affordable: float, seed: int, progress: bool | None
+    problem: GuidedProblem, anneal: Anneal, affordable: float, seed: int, progress: bool | None
 ) -> tuple[int, FloatArray | None]:
     """Temperatures at which trial chains have log weights of little variance, and those weights.
 
@@ -125,8 +134,6 @@ def _settle(
     affordable
         Sweeps of all chains together; where they are too few for trials there are none.
     """
-    from bayes_lcs.inference.annealing import anneal
-
     temperatures = FEWEST_TEMPERATURES
     if affordable < 4 * TRIAL_CHAINS * temperatures:
         return temperatures, None
@@ -134,10 +141,10 @@ def _settle(
         _, trial = anneal(
             problem, _even(temperatures), chains=TRIAL_CHAINS, seed=seed, progress=progress
         )
-        found = float(trial.log_weights.var(ddof=1))
+        found = float(trial.var(ddof=1))
         most = min(MOST_TEMPERATURES, affordable / (4 * TRIAL_CHAINS))
         if found <= TRIAL_VARIANCE or 2 * temperatures > most:
-            return temperatures, trial.log_weights
+            return temperatures, trial
         wanted = temperatures * float(np.clip(found / TRIAL_VARIANCE, 2.0, 8.0))
         temperatures = int(min(wanted, most))
 
@@ -178,6 +185,7 @@ def guided_evidence(
     bracket: bool = True,
     seed: int = 0,
     progress: bool | None = None,
+    executor: Executor | None = None,
 ) -> LogEvidence:
     """``log P(X, Y)`` of clustered naive Bayes where all labels are known.
 
@@ -187,9 +195,11 @@ def guided_evidence(
         Standard error that the number of chains aims at; None as for :func:`bayes_lcs.evidence`.
     bracket
         Whether to run backwards from draws too, for the upper end.
+    executor
+        Where chains run; None is this process.
     """
-    from bayes_lcs.inference.annealing import anneal
     from bayes_lcs.inference.guides import arrangement, guided_problem
+    from bayes_lcs.inference.spread_annealing import annealing_on
 
     labels, cells = data.schema.num_labels, data.schema.num_cells
     dimensions = labels * (cells + data.schema.num_features) + 1
@@ -203,7 +213,7 @@ def guided_evidence(
     base = log_known_labels(model, data)
     # Seeds next to each other must not share chains.
     seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(6)]
-    draws, log_joints = _draws(model, data, plan, seeds[0], progress)
+    draws, log_joints = _draws(model, data, plan, seeds[0], progress, executor)
     half = plan.chains // 2
     better = int(log_joints[:half].mean(axis=1).argmax())
     found = arrangement(draws[better], int(log_joints[better].argmax()))
@@ -217,33 +227,38 @@ def guided_evidence(
         seed=seeds[1],
         progress=progress,
     )
-    temperatures, trial = _settle(problem, affordable, seeds[2], progress)
-    schedule = _even(temperatures)
-    chains = _num_chains(trial, precision, max_chains, groups, temperatures, affordable)
+    with annealing_on(executor, partial(_as_it_is, problem)) as anneal:
+        temperatures, trial = _settle(problem, anneal, affordable, seeds[2], progress)
+        schedule = _even(temperatures)
+        chains = _num_chains(trial, precision, max_chains, groups, temperatures, affordable)
 
-    def forwards() -> FloatArray:
-        _, done = anneal(problem, schedule, chains=chains, seed=seeds[3], progress=progress)
-        return done.log_weights
+        def forwards() -> FloatArray:
+            return anneal(problem, schedule, chains=chains, seed=seeds[3], progress=progress)[1]
 
-    def backwards() -> tuple[FloatArray, bool]:
-        others = draws[half:].reshape(-1, groups)
-        placed, missing = _backward_starts(found, others, chains, seeds[4])
-        nowhere = np.full((missing, 1), np.inf)
-        if not placed:
-            return nowhere, False
-        _, back = anneal(
-            problem,
-            schedule,
-            chains=len(placed),
-            seed=seeds[5],
-            starts=problem.states(np.array(placed)),
-            progress=progress,
-        )
-        return np.concatenate([back.log_weights, nowhere]), False
+        def backwards() -> tuple[FloatArray, bool]:
+            others = draws[half:].reshape(-1, groups)
+            placed, missing = _backward_starts(found, others, chains, seeds[4])
+            nowhere = np.full((missing, 1), np.inf)
+            if not placed:
+                return nowhere, False
+            _, back = anneal(
+                problem,
+                schedule,
+                chains=len(placed),
+                seed=seeds[5],
+                starts={"z": np.array(placed)},
+                progress=progress,
+            )
+            return np.concatenate([back, nowhere]), False
 
-    ends = from_both_ends(base, forwards, backwards if bracket else None)
+        ends = from_both_ends(base, forwards, backwards if bracket else None)
     how = (
         f"annealed from a guide to the partition with {found.num_anchors} anchors and "
         f"{found.num_slots} slots, {chains} chains over {temperatures} temperatures"
     )
     return concluded(ends, method="guided", model=model.name, how=how)
+
+
+def _as_it_is(problem: GuidedProblem) -> GuidedProblem:
+    """The guide is made here; workers get it with the counts."""
+    return problem

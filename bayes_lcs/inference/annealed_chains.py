@@ -68,6 +68,9 @@ class AnnealedProblem(Protocol):
     def enlarged(self) -> AnnealedProblem:
         """The same with more room."""
 
+    def states(self, unknown: dict[str, NDArray]) -> Any:
+        """States at draws ``(chains, ...)`` by name, as a sampler left them."""
+
 
 @partial(jax.jit, static_argnames="design")
 def _begin(design: AnnealedDesign, data: Any, keys: jax.Array) -> Any:
@@ -137,6 +140,8 @@ class AnnealedChains:
     starts
         Draws from the target, a pytree with a leading chain axis, from which chains run backwards.
         Without them they begin at draws from the base.
+    only
+        Make just these of the chains, the same as among all, in one thread; ``starts`` are theirs.
 
     Attributes
     ----------
@@ -145,21 +150,27 @@ class AnnealedChains:
     """
 
     def __init__(
-        self, problem: AnnealedProblem, chains: int, rng_key: jax.Array, starts: Any = None
+        self,
+        problem: AnnealedProblem,
+        chains: int,
+        rng_key: jax.Array,
+        starts: Any = None,
+        only: slice | None = None,
     ) -> None:
         self._problem = problem
         self._is_reversed = starts is not None
         self._steps_made = 0
         self._stop = threading.Event()
-        self._workers = _num_workers(chains)
-        size = _part_size(chains // self._workers)
-        self._slices = [slice(first, first + size) for first in range(0, chains, size)]
+        mine = range(chains)[only or slice(None)]
+        self._workers = 1 if only is not None else _num_workers(chains)
+        size = _part_size(len(mine) // self._workers)
+        self._slices = [slice(first, first + size) for first in range(0, len(mine), size)]
         with jax.enable_x64(True):
             # Of two keys of their own: folding a number in is what splitting does, too.
             begin_key, move_key = jax.random.split(rng_key)
-            keys = jax.random.split(move_key, chains)
+            keys = jax.random.split(move_key, chains)[mine.start : mine.stop]
             self._keys = [keys[part] for part in self._slices]
-            first_keys = jax.random.split(begin_key, chains)
+            first_keys = jax.random.split(begin_key, chains)[mine.start : mine.stop]
 
             def begin(part: slice) -> Any:
                 if starts is None:
@@ -168,7 +179,7 @@ class AnnealedChains:
 
             states = [interruptible(partial(_in_x64, begin, part)) for part in self._slices]
         self._parts = [_Part(state, 0, 0.0, None) for state in states]
-        self.log_likelihoods: FloatArray = np.zeros((chains, 0))
+        self.log_likelihoods: FloatArray = np.zeros((len(mine), 0))
 
     def move(
         self,
@@ -295,8 +306,7 @@ class AnnealedChains:
             ]
         self._steps_made, self.log_likelihoods = steps_made, written["logs"]
 
-    @property
-    def overflowed(self) -> bool:
+    def has_overflowed(self) -> bool:
         """Whether a chain ran out of room, which voids it."""
         with jax.enable_x64(True):
             return bool(jax.vmap(self._problem.design.overflowed)(self.states).any())

@@ -209,7 +209,8 @@ class GuidedProblem:
         """The same: it has all the room that it will have."""
         return self
 
-    def states(self, z: NDArray[np.int32]) -> GuidedState:
-        """States at slots ``(chains, U)`` of the groups, anchors first."""
+    def states(self, unknown: dict[str, NDArray]) -> GuidedState:
+        """States at slots ``z`` ``(chains, U)`` of the groups, anchors first."""
         with jax.enable_x64(True):
-            return jax.vmap(lambda one: self.design.state(self.data, one))(jnp.asarray(z))
+            slots = jnp.asarray(unknown["z"].astype(np.int32))
+            return jax.vmap(lambda one: self.design.state(self.data, one))(slots)

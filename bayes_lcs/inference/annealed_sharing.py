@@ -158,7 +158,10 @@ class AnnealedSharingProblem:
         return replace(self, design=replace(self.design, num_slots=slots))
 
     def states(self, unknown: dict[str, NDArray]) -> SweepState:
-        """States at draws ``(chains, ...)`` by name, as a sampler left them."""
+        """States at draws ``(chains, ...)`` by name, as a sampler left them.
+
+        Draws with more clusters than there are slots overflow.
+        """
         chains = len(unknown["z"])
         values = {
             "labels": unknown.get("latent_label"),
@@ -171,9 +174,11 @@ class AnnealedSharingProblem:
             arrays = {k: None if v is None else jnp.asarray(v) for k, v in values.items()}
 
             def state(z: jax.Array, given: dict[str, Any]) -> SweepState:
-                return self.design.state(
+                made = self.design.state(
                     self.data, z, given["labels"], given["concentration"], given["beta"]
                 )
+                full = z.max() >= self.design.num_slots
+                return made._replace(partition=made.partition._replace(overflow=full))
 
             return jax.vmap(state)(jnp.asarray(unknown["z"].astype(np.int32)), arrays)
 

@@ -19,7 +19,7 @@ are then frozen: the estimate itself comes from new chains and stays unbiased.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -30,7 +30,7 @@ from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.data.checkpoints import Arrays, Work, work
 from bayes_lcs.inference.annealed_chains import AnnealedChains, AnnealedProblem
 
-__all__ = ["Annealed", "Schedule", "anneal", "pilot_schedule"]
+__all__ = ["Schedule", "anneal", "annealed", "pilot_schedule"]
 
 FloatArray = NDArray[np.float64]
 
@@ -120,7 +120,7 @@ def pilot_schedule(
             written.end(_reached(chains, temperatures, enlargements))
             if temperatures[-1] < 1.0:
                 temperatures.append(1.0)
-            if not chains.overflowed:
+            if not chains.has_overflowed():
                 variance = 1.0 / PILOT_EFFICIENCY - 1.0
                 return problem, Schedule(np.asarray(temperatures), variance)
             problem, enlargements = problem.enlarged(), enlargements + 1
@@ -143,55 +143,69 @@ def _enlarged(problem: AnnealedProblem, written: Work) -> tuple[AnnealedProblem,
     return problem, enlargements
 
 
-class Annealed(NamedTuple):
-    """What chains of annealed importance sampling left.
-
-    Attributes
-    ----------
-    log_weights : (chains, B)
-        Of every independent part.
-    states
-        Where the chains ended, a pytree with a leading chain axis.
-    """
-
-    log_weights: FloatArray
-    states: Any
-
-
 def anneal(
     problem: AnnealedProblem,
     schedule: Schedule,
     *,
     chains: int,
     seed: int,
-    starts: Any = None,
+    starts: dict[str, NDArray] | None = None,
     progress: bool | None = None,
-) -> tuple[AnnealedProblem, Annealed]:
+) -> tuple[AnnealedProblem, FloatArray]:
     """Run chains forwards from the base, or backwards from ``starts``, draws from the target.
 
-    Returns the problem too, with more room if chains needed it.
+    Parameters
+    ----------
+    starts
+        Draws ``(chains, ...)`` by name, as a sampler left them.
+
+    Returns
+    -------
+    problem
+        With more room if chains needed it.
+    log_weights : (chains, B)
+        Of every independent part.
     """
     taus = schedule.temperatures
-    deltas = np.diff(taus)
-    at = taus[1:] if starts is None else taus[:-1][::-1]
-    deltas = deltas if starts is None else deltas[::-1]
     decisive = (problem.design, jax.tree.leaves(problem.data), taus, chains, seed)
     with work("annealing", *decisive, jax.tree.leaves(starts)) as written:
-        problem, enlargements = _enlarged(problem, written)
-        while True:
-            key = _key(seed, 10 if starts is None else 11)
-            moved = AnnealedChains(problem, chains, key, starts)
-            try:
-                with progress_bar("annealing", chains * len(deltas), progress) as tick:
-                    beside = {"enlargements": np.asarray(enlargements)}
-                    log_weights = moved.move(deltas, at, tick, written, beside)
-            except KeyboardInterrupt:
-                if moved.overflowed:
-                    raise
-                raise RunsInterrupted(moved.finished_weights(len(deltas))) from None
-            if not moved.overflowed:
-                return problem, Annealed(log_weights, moved.states)
-            if starts is not None:
-                raise RuntimeError("a reversed chain ran out of room; enlarge the problem first")
+        return annealed(
+            problem, taus, chains, seed, starts=starts, progress=progress, written=written
+        )
+
+
+def annealed(
+    problem: AnnealedProblem,
+    temperatures: FloatArray,
+    chains: int,
+    seed: int,
+    *,
+    starts: dict[str, NDArray] | None,
+    progress: bool | None,
+    written: Work,
+    only: slice | None = None,
+) -> tuple[AnnealedProblem, FloatArray]:
+    """`anneal`, or just the chains ``only``, which are the same as among all."""
+    deltas = np.diff(temperatures)
+    at = temperatures[1:] if starts is None else temperatures[:-1][::-1]
+    deltas = deltas if starts is None else deltas[::-1]
+    problem, enlargements = _enlarged(problem, written)
+    while True:
+        key = _key(seed, 10 if starts is None else 11)
+        states = None if starts is None else problem.states(starts)
+        moved = AnnealedChains(problem, chains, key, states, only)
+        if moved.has_overflowed():  # by what they start from
             problem, enlargements = problem.enlarged(), enlargements + 1
-            written.state = None
+            continue
+        try:
+            with progress_bar("annealing", chains * len(deltas), progress) as tick:
+                beside = {"enlargements": np.asarray(enlargements)}
+                log_weights = moved.move(deltas, at, tick, written, beside)
+        except KeyboardInterrupt:
+            if moved.has_overflowed():
+                raise
+            raise RunsInterrupted(moved.finished_weights(len(deltas))) from None
+        if not moved.has_overflowed():
+            return problem, log_weights
+        problem, enlargements = problem.enlarged(), enlargements + 1
+        written.state = None

@@ -55,8 +55,14 @@ class ChainProblem(Protocol):
     def data(self) -> Any:
         """The arrays that it reads, a pytree."""
 
-    def start(self, keys: jax.Array, rng: np.random.Generator) -> Any:
-        """The first states of as many chains as there are keys, far apart."""
+    @property
+    def start_kind(self) -> str:
+        """How chains start, where there is a choice."""
+
+    def start(
+        self, keys: jax.Array, rng: np.random.Generator, only: slice, progress: bool | None
+    ) -> Any:
+        """The first states of chains, one for each key, or just those of ``only``."""
 
     def overflowed(self, state: Any) -> bool:
         """Whether a chain ran out of room, which voids the sweeps that led here."""
@@ -152,10 +158,10 @@ def run_chains(
         root = jax.random.key(seed)
         keys = jax.random.split(jax.random.fold_in(root, 0), chains)
         start_keys = jax.random.split(jax.random.fold_in(root, 1), chains)
-        state = problem.start(start_keys, np.random.default_rng(seed))
+        mine = slice(None) if only is None else slice(only, only + 1)
+        state = problem.start(start_keys, np.random.default_rng(seed), mine, progress)
         if only is not None:
-            keys, state = jax.tree.map(lambda leaf: leaf[only : only + 1], (keys, state))
-            return _drive(problem, keys, state, draws, warmup, thin, progress, Work(None))
+            return _drive(problem, keys[mine], state, draws, warmup, thin, progress, Work(None))
         decisive = decisive_of(problem, draws, warmup, chains, thin, seed)
         with work("sampling", *decisive) as kept:
             return _drive(problem, keys, state, draws, warmup, thin, progress, kept)
@@ -163,7 +169,7 @@ def run_chains(
 
 def decisive_of(problem: ChainProblem, *numbers: int) -> tuple[Any, ...]:
     """Everything that decides the draws, for a fingerprint."""
-    return (problem.design, jax.tree.leaves(problem.data), *numbers)
+    return (problem.design, jax.tree.leaves(problem.data), problem.start_kind, *numbers)
 
 
 def num_parts(chains: int, cores: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.inference.draws import PosteriorDraws
@@ -47,6 +48,7 @@ def condition(
     chains: int = 2,
     seed: int = 0,
     progress: bool | None = None,
+    executor: Executor | None = None,
 ) -> ExactPosterior | PosteriorDraws:
     """The posterior of a model given a table, ready to predict with ``predict_proba(rows)``.
 
@@ -56,6 +58,8 @@ def condition(
         ``"auto"`` is exact where :func:`can_be_exact`, and samples elsewhere.
     draws, chains, seed
         Of the sampler; half as many sweeps come before the first draw.
+    executor
+        Where the chains of the sampler run; None is this process.
 
     Examples
     --------
@@ -70,7 +74,9 @@ def condition(
         return exact(model, data, progress=progress)
     from bayes_lcs.inference.sampling import draw_posterior
 
-    found = draw_posterior(model, data, draws=draws, chains=chains, seed=seed, progress=progress)
+    found = draw_posterior(
+        model, data, draws=draws, chains=chains, seed=seed, progress=progress, executor=executor
+    )
     if found.interrupted:
         # The sampler keeps its draws at Ctrl-C, but whoever loops over tables wants to stop.
         raise KeyboardInterrupt

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.executors import Executor
 from bayes_lcs.inference import sharing_problem
 from bayes_lcs.inference.chains import run_chains
-from bayes_lcs.inference.sharing_problem import MOST_SINGLETONS
+from bayes_lcs.inference.sharing_problem import MOST_SINGLETONS, SharingProblem
+from bayes_lcs.inference.spread_chains import spread_chains
 
 if TYPE_CHECKING:
     from bayes_lcs.core.protocols import PartitionModel
@@ -30,25 +32,31 @@ def drawn_partitions(
     thin: int,
     seed: int,
     progress: bool | None = None,
+    executor: Executor | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Partitions ``(chains, draws, U)`` and their ``log P(X, Y, z)`` ``(chains, draws)``.
 
-    Up to 256 groups chains start far apart. Beyond, all start with one block, from which clusters
-    part within some sweeps; out of many blocks, which would have to become fewer, chains of
-    thousands of groups do not find.
+    Up to 256 groups chains start far apart, beyond they are grown: out of many blocks, which would
+    have to become fewer, chains of many groups do not find.
 
     Raises
     ------
     KeyboardInterrupt
         After Ctrl-C, also if there are draws: too few of them are of no use here.
     """
-    with jax.enable_x64(True):
-        problem = sharing_problem.pose(model, data)
-    if data.num_groups > MOST_SINGLETONS:
-        problem = replace(problem, partition=np.zeros(data.num_groups, dtype=np.int64))
-    found = run_chains(
-        problem, draws=draws, chains=chains, warmup=warmup, thin=thin, seed=seed, progress=progress
-    )
+    numbers = {"draws": draws, "warmup": warmup, "chains": chains, "thin": thin, "seed": seed}
+    problem = _posed(model, data)
+    if executor is None:
+        found = run_chains(problem, **numbers, progress=progress)
+    else:
+        pose = partial(_posed, model, data)
+        found = spread_chains(executor, pose, problem, **numbers, progress=progress)
     if found.interrupted:
         raise KeyboardInterrupt
     return found.info["z"].astype(np.int64), found.info["log_joint"]
+
+
+def _posed(model: PartitionModel, data: GroupedTable) -> SharingProblem:
+    start = "apart" if data.num_groups <= MOST_SINGLETONS else "grown"
+    with jax.enable_x64(True):
+        return sharing_problem.pose(model, data, start=start)

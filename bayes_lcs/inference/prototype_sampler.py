@@ -324,7 +324,18 @@ class PrototypeProblem:
     design: PrototypeDesign
     data: PrototypeData
 
-    def start(self, keys: jax.Array, rng: np.random.Generator) -> PrototypeState:
+    @property
+    def start_kind(self) -> str:
+        """There is no choice."""
+        return ""
+
+    def start(
+        self,
+        keys: jax.Array,
+        rng: np.random.Generator,
+        only: slice,
+        progress: bool | None,  # noqa: ARG002
+    ) -> PrototypeState:
         """First states drawn from the prior of the strengths, around the pooled frequencies."""
         design, exists = self.design, cell_of(self.design.schema)[1]
         counts = np.asarray(padded_counts(design.schema, self.data.vectors).sum(axis=0))
@@ -336,7 +347,7 @@ class PrototypeProblem:
         strength = rng.gamma(gamma.shape, 1.0 / gamma.rate, (len(keys), len(pseudo)))
         with np.errstate(divide="ignore"):
             log_scatter = np.log(share) + np.log(np.maximum(strength, 1e-3))[..., None]
-        return _begin(design, self.data, jnp.asarray(log_scatter), keys)
+        return _begin(design, self.data, jnp.asarray(log_scatter[only]), keys[only])
 
     def overflowed(self, state: PrototypeState) -> bool:  # noqa: ARG002
         """Never."""

@@ -32,6 +32,7 @@ def draw_posterior(
     warmup: int | None = None,
     thin: int = 1,
     split_merge: int = 1,
+    start: str = "auto",
     seed: int = 0,
     progress: bool | None = None,
     executor: Executor | None = None,
@@ -50,6 +51,7 @@ def draw_posterior(
             raise TypeError(f"{name} must be a whole number, got {value!r}")
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
+    sharing_problem.start_of(start, data.num_groups)
     sweeps = draws // 2 if warmup is None else warmup
     # Compiling the sampler takes memory too, but not where it is compiled already.
     require_memory(
@@ -57,12 +59,12 @@ def draw_posterior(
         f"keeping {draws:,} draws of {chains:,} chains",
         "Take fewer draws or chains, or keep fewer of the sweeps with thin=",
     )
-    problem = _posed(model, data, sweeps, split_merge)
+    problem = _posed(model, data, sweeps, split_merge, start)
     numbers = {"draws": draws, "warmup": sweeps, "chains": chains, "thin": thin, "seed": seed}
     if executor is None:
         found = run_chains(problem, **numbers, progress=progress)
     else:
-        pose = partial(_posed, model, data, sweeps, split_merge)
+        pose = partial(_posed, model, data, sweeps, split_merge, start)
         found = spread_chains(executor, pose, problem, **numbers, progress=progress)
     info = dict(found.info)
     if isinstance(model, KnownPartitionModel):
@@ -105,11 +107,13 @@ def _numbers_of_a_draw(model: Any, data: GroupedTable) -> int:
     return data.num_groups + int((data.labels < 0).sum()) + drawn
 
 
-def _posed(model: Any, data: GroupedTable, warmup: int, split_merge: int) -> ChainProblem:
+def _posed(
+    model: Any, data: GroupedTable, warmup: int, split_merge: int, start: str
+) -> ChainProblem:
     with jax.enable_x64(True):
         if isinstance(model, PrototypeModel):
             return prototype_sampler.pose(model, data, num_adapt=warmup)
-        return sharing_problem.pose(model, data, split_merge)
+        return sharing_problem.pose(model, data, split_merge, start)
 
 
 def _check_model_and_data(model: Any, data: Any) -> None:

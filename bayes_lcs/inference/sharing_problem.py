@@ -24,6 +24,7 @@ from bayes_lcs.inference.block_layout import (
     row_dimensions,
     row_presence,
 )
+from bayes_lcs.inference.grown_partition import grown_partitions
 from bayes_lcs.inference.label_gibbs import LatentRows
 from bayes_lcs.inference.sharing_sampler import (
     Design,
@@ -36,10 +37,14 @@ from bayes_lcs.inference.sharing_sampler import (
 if TYPE_CHECKING:
     from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["SharingProblem", "latent_rows", "pose", "starting_partitions"]
+__all__ = ["SharingProblem", "latent_rows", "pose", "start_of", "starting_partitions"]
 
 SPARE_SLOTS = 3
 MOST_SINGLETONS = 256
+
+STARTS = ("auto", "apart", "grown")
+MOST_APART = 1000
+"""With more groups than this, chains that start apart do not find each other: they are grown."""
 
 
 def starting_partitions(num_groups: int, chains: int, rng: np.random.Generator) -> NDArray:
@@ -108,20 +113,31 @@ class SharingProblem:
         Where the concentration starts, or what it is.
     partition : (U,), optional
         The partition, where the model knows it.
+    start_kind
+        How chains start: ``"apart"`` or ``"grown"``; nothing where the partition is known.
     """
 
     design: Design
     data: ProblemData
     concentration: float
     partition: NDArray | None
+    start_kind: str = "apart"
 
-    def start(self, keys: jax.Array, rng: np.random.Generator) -> SweepState:
-        """The first states of as many chains as there are keys, far apart."""
+    def start(
+        self, keys: jax.Array, rng: np.random.Generator, only: slice, progress: bool | None
+    ) -> SweepState:
+        """The first states of chains, one for each key, or just those of ``only``."""
         chains, num_groups = len(keys), self.design.num_groups
-        if self.partition is None:
-            starts = starting_partitions(num_groups, chains, rng)
+        keys = keys[only]
+        if self.partition is not None:
+            starts = np.tile(self.partition, (len(keys), 1))
+        elif self.start_kind == "grown":
+            arrays = self.data
+            starts = grown_partitions(
+                arrays.layout, arrays.vectors, self.concentration, keys, progress
+            )
         else:
-            starts = np.tile(self.partition, (chains, 1))
+            starts = starting_partitions(num_groups, chains, rng)[only]
         slots = slots_for(int(starts.max()) + 1, num_groups)
         concentration = jnp.asarray(self.concentration)
         return _begin(self.design, self.data, jnp.asarray(starts), keys, concentration, slots)
@@ -179,7 +195,18 @@ def latent_rows(data: GroupedTable, shares_labels: bool) -> LatentRows | None:
     )
 
 
-def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> SharingProblem:
+def start_of(start: str, num_groups: int) -> str:
+    """How chains start, by what was asked for."""
+    if start not in STARTS:
+        raise ValueError(f"start must be one of {', '.join(STARTS)}, got {start!r}")
+    if start != "auto":
+        return start
+    return "apart" if num_groups <= MOST_APART else "grown"
+
+
+def pose(
+    model: Any, data: GroupedTable, num_split_merge: int = 1, start: str = "auto"
+) -> SharingProblem:
     """Lay out a model and a table for sampling."""
     if not isinstance(model, KnownPartitionModel | PartitionModel):
         raise TypeError(
@@ -227,5 +254,6 @@ def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> SharingPro
         jnp.asarray(model.label_parameters(schema)),
         rows,
     )
-    start = spec.mean if isinstance(spec, Gamma) else spec
-    return SharingProblem(design, arrays, float(start), partition)
+    first = spec.mean if isinstance(spec, Gamma) else spec
+    kind = start_of(start, counts.num_groups) if partition is None else ""
+    return SharingProblem(design, arrays, float(first), partition, kind)

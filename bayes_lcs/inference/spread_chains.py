@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.data.checkpoints import Arrays, work
 from bayes_lcs.inference.chains import ChainDraws, ChainProblem, decisive_of, run_chains
+from bayes_lcs.inference.posed_elsewhere import PosedElsewhere, pose_elsewhere
 
 __all__ = ["spread_chains"]
 
@@ -34,7 +34,7 @@ def spread_chains(
 
     The key of a sweep depends on the chain and on the number of the sweep only, so that draws are
     the same. As many chains as there are workers are under way at once; those that are done are
-    written down.
+    written down. The data go to every worker once.
 
     Parameters
     ----------
@@ -48,19 +48,22 @@ def spread_chains(
         As of `run_chains`.
     """
     numbers = {"draws": draws, "warmup": warmup, "chains": chains, "thin": thin, "seed": seed}
-    task = partial(_one_chain, pose, numbers)
     with (
         work("spread-sampling", *decisive_of(problem, *numbers.values())) as written,
         progress_bar("chains", chains, progress) as tick,
     ):
         done: list[Arrays] = list(written.pieces)
         tick(len(done))
-        while len(done) < chains:
-            more = range(len(done), min(len(done) + executor.num_workers, chains))
-            found = executor.run(task, list(more))
-            done += found
-            written.keep(dict, *found)
-            tick(len(found))
+        placed = pose_elsewhere(executor, pose, chains - len(done))
+        try:
+            while len(done) < chains:
+                answers = executor.each(placed, _one_chain, (numbers, len(done)))
+                found = [answer for answer in answers if answer is not None]
+                done += found
+                written.keep(dict, *found)
+                tick(len(found))
+        finally:
+            placed.release()
         written.end()
     names = [name for name in done[0] if name not in (AVERAGES, RATE)]
     info = {name: np.concatenate([piece[name] for piece in done]) for name in names}
@@ -68,8 +71,13 @@ def spread_chains(
     return ChainDraws(info, averages, False, float(sum(piece[RATE] for piece in done)))
 
 
-def _one_chain(pose: Callable[[], ChainProblem], numbers: dict[str, int], chain: int) -> Arrays:
-    found = run_chains(pose(), **numbers, progress=False, only=chain)
+def _one_chain(params: tuple[dict[str, int], int], held: PosedElsewhere) -> Arrays | None:
+    """The chain that falls to a worker, given how many are done."""
+    numbers, first = params
+    chain = first + held.number
+    if chain >= numbers["chains"]:
+        return None
+    found = run_chains(held.problem, **numbers, progress=False, only=chain)
     if found.interrupted:
         raise KeyboardInterrupt  # part of a chain fits to none of the others
     own: dict[str, Any] = {AVERAGES: found.averages, RATE: np.asarray(found.sweeps_per_second)}

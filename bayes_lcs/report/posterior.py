@@ -186,6 +186,7 @@ def sample(
     warmup: int | None = None,
     thin: int = 1,
     split_merge: int = 1,
+    start: Literal["auto", "apart", "grown"] = "auto",
     seed: int = 0,
     progress: bool | None = None,
     executor: Executor | None = None,
@@ -193,8 +194,7 @@ def sample(
     """Draw from the posterior of a sharing model by collapsed Gibbs sampling.
 
     Partition, missing labels and learned hyper-parameters are sampled, and of a `Prototype` the
-    prototypes and strengths; the groups' naive Bayes parameters are integrated out. Chains start
-    apart: all groups together, every group alone, at random.
+    prototypes and strengths; the groups' naive Bayes parameters are integrated out.
 
     Parameters
     ----------
@@ -210,6 +210,12 @@ def sample(
         Sweeps from one draw to the next.
     split_merge
         Split-merge proposals a sweep.
+    start : {"auto", "apart", "grown"}
+        Where chains of an unknown partition start. ``"apart"``: all groups together, every group
+        alone, at random; chains that agree afterwards say much. ``"grown"``: by sweeps over a few
+        groups, then over more and more of them, in another order for each chain (subsample
+        annealing); among thousands of groups the others do not find the clusters. ``"auto"``
+        grows them beyond 1,000 groups. What is sampled does not depend on it, only how soon.
     seed
         The same seed gives the same draws on the same machine.
     progress
@@ -244,6 +250,7 @@ def sample(
         warmup=warmup,
         thin=thin,
         split_merge=split_merge,
+        start=start,
         seed=seed,
         progress=progress,
         executor=executor,

@@ -87,7 +87,7 @@ def test_forwards_the_mean_is_the_sum_over_partitions_that_have_a_place(
     every, logs = partitions()
     kept = [has_place(z, num_anchors, num_slots) for z in every]
     _, done = anneal(problem(num_anchors, num_slots), FEW, chains=CHAINS, seed=1, progress=False)
-    assert_mean_is_one(np.exp(done.log_weights[:, 0] - logsumexp(logs[kept])))
+    assert_mean_is_one(np.exp(done[:, 0] - logsumexp(logs[kept])))
 
 
 @pytest.mark.parametrize(("num_anchors", "num_slots"), CASES)
@@ -100,11 +100,9 @@ def test_backwards_the_mean_of_the_inverse_is_the_inverse(num_anchors: int, num_
     starts = np.array([one for one in slots if one is not None])
     starts = starts[: len(starts) // 8 * 8]  # chains are run eight at a time
     posed = problem(num_anchors, num_slots)
-    _, done = anneal(
-        posed, FEW, chains=len(starts), seed=2, starts=posed.states(starts), progress=False
-    )
+    _, done = anneal(posed, FEW, chains=len(starts), seed=2, starts={"z": starts}, progress=False)
     missing = sum(one is None for one in slots)
-    ratios = np.exp(logsumexp(logs) - done.log_weights[:, 0])
+    ratios = np.exp(logsumexp(logs) - done[:, 0])
     assert_mean_is_one(np.concatenate([ratios, np.zeros(missing)]))
 
 

@@ -147,6 +147,20 @@ def chains(executor):
     }
 
 
+def annealing(executor):
+    """Chains forwards and backwards, with missing labels and an unknown partition."""
+    data, _ = bl.ClusteredNaiveBayes().simulate(bl.Schema(2, (2, 3)), [4, 3, 5, 4], seed=1)
+    data = data.mask_labels([0, 5, 9])
+    settings = {"precision": 1.0, "max_chains": 32, "seed": 2, "executor": executor}
+    found = bl.compare([bl.ClusteredNaiveBayes()], data, **settings).evidences[0]
+    assert found.method == "ais"
+    ends = (found.bracket.forward, found.bracket.reverse)
+    return {
+        "values": np.array([end.value for end in ends]),
+        "errors": np.array([end.standard_error for end in ends]),
+    }
+
+
 def partial_scan(executor):
     X, _ = points()
     y = np.where(X[:, 0] > 12, "high", "low")
@@ -184,6 +198,7 @@ ALGORITHMS = {
     "stepwise EM": stepwise_em,
     "learning curve": learning_curve,
     "chains": chains,
+    "annealing": annealing,
     "partial scan": partial_scan,
     "k-means": kmeans,
     "k-means, empty cluster": kmeans_with_an_empty_cluster,
