@@ -11,7 +11,6 @@ in look-ups of counts, never in seconds: the numbers must not depend on the cloc
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -227,7 +226,7 @@ def guided_evidence(
         seed=seeds[1],
         progress=progress,
     )
-    with annealing_on(executor, partial(_as_it_is, problem)) as anneal:
+    with annealing_on(executor, problem.sent()) as anneal:
         temperatures, trial = _settle(problem, anneal, affordable, seeds[2], progress)
         schedule = _even(temperatures)
         chains = _num_chains(trial, precision, max_chains, groups, temperatures, affordable)
@@ -257,8 +256,3 @@ def guided_evidence(
         f"{found.num_slots} slots, {chains} chains over {temperatures} temperatures"
     )
     return concluded(ends, method="guided", model=model.name, how=how)
-
-
-def _as_it_is(problem: GuidedProblem) -> GuidedProblem:
-    """The guide is made here; workers get it with the counts."""
-    return problem

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -214,3 +215,12 @@ class GuidedProblem:
         with jax.enable_x64(True):
             slots = jnp.asarray(unknown["z"].astype(np.int32))
             return jax.vmap(lambda one: self.design.state(self.data, one))(slots)
+
+    def sent(self) -> Callable[[], GuidedProblem]:
+        """What gives this problem elsewhere; arrays of 64 bits that JAX sends would lose half."""
+        return partial(_received, self.design, jax.tree.map(np.asarray, self.data))
+
+
+def _received(design: GuidedDesign, data: Any) -> GuidedProblem:
+    with jax.enable_x64(True):
+        return GuidedProblem(design, jax.tree.map(jnp.asarray, data))

@@ -154,6 +154,16 @@ def annealing(executor):
     settings = {"precision": 1.0, "max_chains": 32, "seed": 2, "executor": executor}
     found = bl.compare([bl.ClusteredNaiveBayes()], data, **settings).evidences[0]
     assert found.method == "ais"
+    return both_ends(found)
+
+
+def annealing_from_a_guide(executor):
+    data, _ = bl.ClusteredNaiveBayes().simulate(bl.Schema(2, (2, 3)), [4, 3, 5, 4], seed=1)
+    settings = {"precision": 1.0, "max_chains": 16, "seed": 2, "executor": executor}
+    return both_ends(bl.evidence(bl.ClusteredNaiveBayes(), data, "guided", **settings))
+
+
+def both_ends(found):
     ends = (found.bracket.forward, found.bracket.reverse)
     return {
         "values": np.array([end.value for end in ends]),
@@ -199,6 +209,7 @@ ALGORITHMS = {
     "learning curve": learning_curve,
     "chains": chains,
     "annealing": annealing,
+    "annealing from a guide": annealing_from_a_guide,
     "partial scan": partial_scan,
     "k-means": kmeans,
     "k-means, empty cluster": kmeans_with_an_empty_cluster,
