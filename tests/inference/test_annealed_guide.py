@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from scipy.stats import chisquare
 
 import bayes_lcs as bl
 from bayes_lcs.core.partitions import first_occurrence
@@ -104,6 +105,35 @@ def test_backwards_the_mean_of_the_inverse_is_the_inverse(num_anchors: int, num_
     missing = sum(one is None for one in slots)
     ratios = np.exp(logsumexp(logs) - done[:, 0])
     assert_mean_is_one(np.concatenate([ratios, np.zeros(missing)]))
+
+
+def test_a_sweep_leaves_the_posterior_as_it_is():
+    """From exact draws, all slots drawn again, against the probabilities of slots themselves."""
+    num_anchors, num_slots, size = 2, 5, 40_000
+    every, logs = partitions()
+    kept = np.array([has_place(z, num_anchors, num_slots) for z in every])
+    chance = np.exp(logs[kept] - logsumexp(logs[kept]))
+    rng = np.random.default_rng(3)
+    drawn = every[kept][rng.choice(kept.sum(), size, p=chance)]
+    starts = np.array([found(num_anchors, num_slots).slots(z, rng) for z in drawn])
+    posed = problem(num_anchors, num_slots)
+    with jax.enable_x64(True):
+        states, keys = posed.states(starts), jax.random.split(jax.random.key(1), size)
+        sweep = jax.vmap(lambda key, state: posed.design.sweep(posed.data, key, state, 1.0)[0])
+        after = jax.jit(sweep)(keys, states)
+        blocks = jax.vmap(lambda z: posed.design.state(posed.data, z))(after.z)
+        assert np.array_equal(after.blocks, blocks.blocks)
+        assert np.allclose(after.log_marginals, blocks.log_marginals, rtol=0, atol=1e-9)
+    codes = {tuple(first_occurrence(z[ORDER])): number for number, z in enumerate(every[kept])}
+    ended = np.array([codes[tuple(first_occurrence(z))] for z in np.asarray(after.z)])
+    observed, expected = np.bincount(ended, minlength=kept.sum()), size * chance
+    common = expected >= 5
+    pooled = [np.append(v[common], v[~common].sum()) for v in (observed, expected)]
+    assert chisquare(*pooled).pvalue > 1e-4
+    assert (np.asarray(after.z) != starts).any(axis=1).mean() > 0.2
+    # Slots that are spare are taken equally often.
+    spare = np.bincount(np.asarray(after.z)[:, num_anchors:].ravel(), minlength=num_slots)[2:]
+    assert spare.std() < 0.05 * spare.mean()
 
 
 @pytest.mark.parametrize(("num_anchors", "num_slots"), CASES)
