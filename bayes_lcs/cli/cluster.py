@@ -99,7 +99,11 @@ def cluster(
         "--ignore, write a Parquet file with smaller row groups, or use a larger machine",
     )
     folder = writable_folder(out, cluster_disk(extent))
-    settings = {**asked, "seed": seed, "rows": layout_of(executor, scheduler)}
+    settings = {
+        **asked,
+        "seed": seed,
+        "rows, as --executor cuts them,": layout_of(executor, scheduler),
+    }
     with (
         resumable(folder / ".checkpoint", resume, file, settings),
         asked_executor(executor, scheduler, workers) as runner,
