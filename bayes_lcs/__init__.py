@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from bayes_lcs.data.checkpoints import checkpoints as checkpoints
     from bayes_lcs.data.coded_blocks import CodedFiles as CodedFiles
     from bayes_lcs.data.coded_blocks import code_files as code_files
+    from bayes_lcs.data.count_reader import read_counts as read_counts
+    from bayes_lcs.data.counted_table import CountedTable as CountedTable
     from bayes_lcs.data.datasets import load_dataset as load_dataset
     from bayes_lcs.data.errors import DataError as DataError
     from bayes_lcs.data.meetings import meeting_requests as meeting_requests
@@ -106,6 +108,7 @@ _HOMES = {
     "CompleteSharing": "bayes_lcs.models.complete_sharing",
     "Coreset": "bayes_lcs.scaling.coresets",
     "CoresetStream": "bayes_lcs.scaling.coreset_stream",
+    "CountedTable": "bayes_lcs.data.counted_table",
     "DataError": "bayes_lcs.data.errors",
     "DriftWarning": "bayes_lcs.classification.scanning",
     "EvidenceWarning": "bayes_lcs.evaluation.log_evidence",
@@ -172,6 +175,7 @@ _HOMES = {
     "plot_sampling_curve": "bayes_lcs.report.sampling_plots",
     "plot_scan": "bayes_lcs.report.scan_plots",
     "plot_stopping_line": "bayes_lcs.report.sampling_plots",
+    "read_counts": "bayes_lcs.data.count_reader",
     "read_grouped": "bayes_lcs.data.reader",
     "row_losses": "bayes_lcs.evaluation.losses",
     "row_source": "bayes_lcs.data.row_source",
@@ -186,6 +190,7 @@ __all__ = [
     "CompleteSharing",
     "Coreset",
     "CoresetStream",
+    "CountedTable",
     "DataError",
     "DriftWarning",
     "EvidenceWarning",
@@ -253,6 +258,7 @@ __all__ = [
     "plot_sampling_curve",
     "plot_scan",
     "plot_stopping_line",
+    "read_counts",
     "read_grouped",
     "row_losses",
     "row_source",

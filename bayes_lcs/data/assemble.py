@@ -26,7 +26,13 @@ from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.selection import as_list, check_option, find_columns, missing_tokens
 from bayes_lcs.data.table import GroupedTable
 
-__all__ = ["assemble", "check_groups_present", "code_column"]
+__all__ = [
+    "assemble",
+    "check_category",
+    "check_groups_present",
+    "check_label_names",
+    "code_column",
+]
 
 MANY_VALUES = 20
 """Up to so many different values a column is never suspected of holding numbers or identifiers."""
@@ -85,7 +91,7 @@ def assemble(
             cut = ()
             codes, names = code_column(column, missing, source, vocabulary=values.get(name))
             if name not in forced and name not in values and not column.fixed:
-                _check_category(name, names, codes, source)
+                check_category(name, names, codes.size, source)
         if not names:
             raise source.error(
                 f"every cell is missing; leave the column out with ignore=[{name!r}]", column=name
@@ -195,17 +201,24 @@ def _check_labels(
             "every label is missing; is it the right column? If so, pass label_values=",
             column=column.name,
         )
+    check_label_names(column.name, names, codes.size, source, is_listed=column.fixed)
+
+
+def check_label_names(
+    column: str, names: tuple[str, ...], num_rows: int, source: Source, is_listed: bool = False
+) -> None:
+    """Refuse labels that tell nothing apart, or too much, unless the source lists them."""
     if len(names) < 2:
         raise source.error(
             f"the label has only one value, {names[0]!r}, so there is nothing to tell apart; is "
             "it the right column? If so, pass label_values= with all its values",
-            column=column.name,
+            column=column,
         )
-    if not column.fixed and (_are_quantities(names, codes) or _are_identifiers(names, codes)):
+    if not is_listed and (_are_quantities(names, num_rows) or _are_identifiers(names, num_rows)):
         raise source.error(
             f"the label has {len(names)} different values, but should name a few kinds; is it the "
             "right column? If so, pass label_values= with all its values",
-            column=column.name,
+            column=column,
         )
 
 
@@ -229,32 +242,30 @@ def _edges_of(
         raise source.error(error.message, column=column.name) from None
 
 
-def _are_quantities(names: tuple[str, ...], codes: NDArray[np.int32]) -> bool:
+def _are_quantities(names: tuple[str, ...], num_rows: int) -> bool:
     """Whether there are so many numbers among the values that they look measured or counted."""
     many = len(names) > MANY_VALUES
-    suspicious = len(names) > MANY_NUMBERS or len(names) > NUMBERS_PER_ROW * codes.size
+    suspicious = len(names) > MANY_NUMBERS or len(names) > NUMBERS_PER_ROW * num_rows
     return many and suspicious and all(parse_number(name) is not None for name in names)
 
 
-def _are_identifiers(names: tuple[str, ...], codes: NDArray[np.int32]) -> bool:
+def _are_identifiers(names: tuple[str, ...], num_rows: int) -> bool:
     """Whether there are more values than can be learnt about."""
-    return len(names) > MANY_VALUES and len(names) > codes.size / 2
+    return len(names) > MANY_VALUES and len(names) > num_rows / 2
 
 
-def _check_category(
-    name: str, names: tuple[str, ...], codes: NDArray[np.int32], source: Source
-) -> None:
+def check_category(name: str, names: tuple[str, ...], num_rows: int, source: Source) -> None:
     """Refuse columns that look like quantities or identifiers unless they were asked for."""
-    if _are_quantities(names, codes):
+    if _are_quantities(names, num_rows):
         raise source.error(
             f"holds {len(names)} different numbers; say how to bin them with bins={{{name!r}: 4}} "
             f"or edges={{{name!r}: [...]}}, leave the column out with ignore=[{name!r}], or take "
             f"each number for a name with categorical=[{name!r}]",
             column=name,
         )
-    if _are_identifiers(names, codes):
+    if _are_identifiers(names, num_rows):
         raise source.error(
-            f"has {len(names)} different values in {codes.size} rows and looks like an identifier; "
+            f"has {len(names)} different values in {num_rows} rows and looks like an identifier; "
             f"leave it out with ignore=[{name!r}], or keep it with categorical=[{name!r}]",
             column=name,
         )

@@ -323,6 +323,9 @@ class GroupedTable:
         labels[row_indices(rows, self.num_rows)] = -1
         return replace(self, labels=labels)
 
+    def require_rows(self) -> None:
+        """Raise an error where rows were counted and not kept; here they were."""
+
     def counts(self) -> GroupCounts:
         """How often each value occurs with each label in each group; unlabelled rows aside."""
         from bayes_lcs.core.counts import count_rows

@@ -79,6 +79,10 @@ class Vocabulary:
                 column=self.name,
             )
 
+    def order_met(self) -> tuple[str, ...]:
+        """All names in the order in which they were met."""
+        return tuple(self._known)
+
     def order(self) -> tuple[str, ...]:
         """All names in their final order: that of a Parquet dictionary, else the natural one."""
         if self._order is None:

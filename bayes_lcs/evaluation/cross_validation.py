@@ -45,6 +45,7 @@ def folds_by_group(data: GroupedTable, num_folds: int, seed: int = 0) -> IntArra
     >>> np.bincount(folds[data.groups == 3]).tolist() == [2] * 20
     True
     """
+    data.require_rows()
     rng = np.random.default_rng(seed)
     folds = np.full(data.num_rows, -1, dtype=np.int64)
     for group in range(data.num_groups):

@@ -165,6 +165,7 @@ def leave_one_out(posterior: Any, *, max_draws: int | None = 1000) -> LeftOut:
             "fitted classifier give classifier.posterior_"
         )
     data = posterior.data
+    data.require_rows()
     rows = np.flatnonzero(data.labels >= 0)
     labels, groups = data.labels[rows].astype(np.int64), data.groups[rows].astype(np.int64)
     if isinstance(posterior, ClusteredPosterior):

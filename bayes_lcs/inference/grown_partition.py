@@ -38,8 +38,9 @@ IntArray = NDArray[np.int64]
 
 FIRST_GROUPS = 64
 MOST_SWEEPS = 20
-SHARE = 0.5
-"""Visits of a stage's sweeps, in terms of all groups; a stage of few groups makes fewer."""
+STAGE_VISITS, STAGE_SHARE = 50_000, 0.5
+"""Visits of a stage's sweeps: so many, or this share of all groups if that is more. A stage of few
+groups makes fewer, since it has no more than 20 sweeps."""
 
 CHUNK = 4096
 """Visits of one call: a fraction of a second."""
@@ -144,7 +145,7 @@ def visits_of(num_groups: int, rng: np.random.Generator) -> IntArray:
     >>> visits_of(4, np.random.default_rng(0)).tolist()
     [2, 0, 1, 3]
     >>> len(visits_of(100_000, np.random.default_rng(0)))
-    453760
+    426400
     """
     order = rng.permutation(num_groups)
     visits, inside = [], 0
@@ -153,7 +154,8 @@ def visits_of(num_groups: int, rng: np.random.Generator) -> IntArray:
         visits.append(order[inside:reached])
         inside = reached
         if inside < num_groups:
-            sweeps = int(np.clip(SHARE * num_groups / inside, 1, MOST_SWEEPS))
+            visits_here = max(STAGE_VISITS, STAGE_SHARE * num_groups)
+            sweeps = int(np.clip(visits_here / inside, 1, MOST_SWEEPS))
             visits += [rng.permutation(order[:inside]) for _ in range(sweeps)]
     return np.concatenate(visits)
 

@@ -147,6 +147,7 @@ def pose(model: Any, data: GroupedTable) -> ThesisProblem:
             f"the thesis's sampler is for NoSharing and CompleteSharing, not for {model.name}; "
             "use variant='collapsed'"
         )
+    data.require_rows()
     schema = data.schema
     codes = np.asarray(data.features, dtype=np.int64)
     cells = np.where(codes >= 0, schema.offsets[:-1] + codes, schema.num_cells)

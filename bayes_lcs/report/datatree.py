@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs._version import __version__
+from bayes_lcs.data.counted_table import CountedTable
 from bayes_lcs.inference.diagnostics import diagnose as diagnose_arrays
 from bayes_lcs.inference.exact_posterior import ExactPosterior
 from bayes_lcs.report.serialise import model_to_json, table_to_json
@@ -56,6 +57,7 @@ def _tree(
 ) -> xr.DataTree:
     import arviz_base
 
+    counted = data.arrays() if isinstance(data, CountedTable) else {}
     with warnings.catch_warnings():
         # Few draws of many chains are no mistake here: the dimensions are named.
         warnings.filterwarnings("ignore", message="Found chain dimension")
@@ -64,7 +66,7 @@ def _tree(
                 "posterior": posterior,
                 "sample_stats": sample_stats,
                 "observed_data": {"label": data.labels, "value": data.features},
-                "constant_data": {"group_of_row": data.groups, **constant_data},
+                "constant_data": {"group_of_row": data.groups, **counted, **constant_data},
             },
             coords={
                 "group": list(data.group_names),
@@ -86,6 +88,8 @@ def _tree(
                 "label": ["row"],
                 "value": ["row", "feature"],
                 "group_of_row": ["row"],
+                "label_count": ["group", "label_value"],
+                "value_count": ["group", "label_value", "cell"],
                 "coclustering": ["group", "other_group"],
                 "num_clusters_probability": ["cluster_count"],
             },

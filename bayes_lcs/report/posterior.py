@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.executors import Executor
+from bayes_lcs.core.memory import require_memory
 from bayes_lcs.core.partitions import coclustering_matrix
 from bayes_lcs.core.protocols import PartitionModel
 from bayes_lcs.data.storage import save_datatree
@@ -32,6 +34,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 MOST_DENSE_GROUPS = 4000
+BYTES_PER_PAIR = 12
+"""Of a sparse array: a number in 32 bits, with its place."""
 
 
 class Posterior:
@@ -79,7 +83,8 @@ class Posterior:
 
     def partition_estimate(self, loss: str = "vi", *, level: float = 0.95) -> PartitionEstimate:
         """The partition of least expected loss, found by search, with its credible ball."""
-        return estimate_partition(self.partitions(), loss, level=level)
+        z = np.asarray(self.datatree["posterior"]["z"])
+        return estimate_partition(z.reshape(-1, z.shape[-1]), loss, level=level)
 
     def partition(self, loss: str = "vi") -> IntArray:
         """The partition of least expected loss (``"vi"`` or ``"binder"``), ``(U,)``."""
@@ -93,17 +98,36 @@ class Posterior:
         )
         return np.bincount(counts, minlength=self.data.num_groups + 1) / len(counts)
 
-    def coclustering(self) -> FloatArray | scipy.sparse.csr_array:
+    def coclustering(
+        self, groups: Sequence[str] | Sequence[int] | None = None
+    ) -> FloatArray | scipy.sparse.csr_array:
         """Share of the draws in which each pair of groups is together, ``(U, U)``.
 
-        Beyond 4,000 groups a sparse array without the pairs that were never together.
+        Beyond 4,000 groups a sparse array without the pairs that were never together; where that
+        would not fit into memory, it is refused.
+
+        Parameters
+        ----------
+        groups
+            Only these, given by names or codes, in this order; all by default.
         """
-        z = self.partitions()
+        z = np.asarray(self.datatree["posterior"]["z"])
+        z = z.reshape(-1, z.shape[-1])
+        if groups is not None:
+            z = z[:, self._codes_of(groups)]
+        z = z.astype(np.int64)
         num_draws, num_groups = z.shape
         if num_groups <= MOST_DENSE_GROUPS:
             return coclustering_matrix(z)
         import scipy.sparse
 
+        # Pairs that are together in the last draw alone, and as much again to multiply.
+        pairs = float((np.bincount(z[-1]).astype(np.float64) ** 2).sum())
+        require_memory(
+            2 * BYTES_PER_PAIR * pairs + 16.0 * z.size,
+            f"co-clustering of {num_groups:,} groups",
+            "Ask for some of them: coclustering(groups=[...])",
+        )
         columns = z + np.arange(num_draws)[:, None] * (int(z.max()) + 1)
         rows = np.tile(np.arange(num_groups), num_draws)
         ones = np.ones(z.size, dtype=np.float32)
@@ -111,6 +135,15 @@ class Posterior:
             (ones, (rows, columns.reshape(-1))), shape=(num_groups, int(columns.max()) + 1)
         )
         return (members @ members.T) / num_draws
+
+    def _codes_of(self, groups: Sequence[str] | Sequence[int]) -> list[int]:
+        names: list[str | int] = [groups] if isinstance(groups, str) else list(groups)
+        known = {name: code for code, name in enumerate(self.group_names)}
+        codes = [known.get(name, -1) if isinstance(name, str) else int(name) for name in names]
+        for name, code in zip(names, codes, strict=True):
+            if not 0 <= code < len(self.group_names):
+                raise ValueError(f"there is no group {name!r}")
+        return codes
 
     def diagnostics(self) -> dict[str, dict[str, float]]:
         """R-hat and effective sample sizes of invariants of the partition."""

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import bayes_lcs
+from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.priors import Gamma
+from bayes_lcs.core.schema import Schema
+from bayes_lcs.data.counted_table import CountedTable
 from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.models.feature_prior import NaiveBayesPrior
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["model_from_json", "model_to_json", "table_from_tree", "table_to_json"]
 
-_ARRAYS = ("features", "labels", "groups", "new_groups")
+_ARRAYS = ("features", "labels", "groups", "new_groups", "counted")
 
 
 def model_to_json(model: Any) -> str:
@@ -71,9 +74,16 @@ def table_from_tree(tree: xr.DataTree) -> GroupedTable:
         return tuple(tuples(item) for item in value) if isinstance(value, list) else value
 
     described = {key: tuples(value) for key, value in json.loads(tree.attrs["table"]).items()}
-    return GroupedTable(
-        features=np.asarray(tree["observed_data"]["value"]),
-        labels=np.asarray(tree["observed_data"]["label"]),
-        groups=np.asarray(tree["constant_data"]["group_of_row"]),
-        **described,
+    constant = tree["constant_data"]
+    codes: dict[str, Any] = {
+        "features": np.asarray(tree["observed_data"]["value"]),
+        "labels": np.asarray(tree["observed_data"]["label"]),
+        "groups": np.asarray(constant["group_of_row"]),
+    }
+    if "label_count" not in constant:
+        return GroupedTable(**codes, **described)
+    schema = Schema(len(described["label_values"]), [len(own) for own in described["values"]])
+    counted = GroupCounts(
+        schema, np.asarray(constant["label_count"]), np.asarray(constant["value_count"])
     )
+    return CountedTable(**codes, **described, counted=counted)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bayes_lcs.core.partitions import first_occurrence
+from bayes_lcs.evaluation import partition_estimates
 from bayes_lcs.evaluation.partition_estimates import estimate_partition, partition_distance
 from tests.oracles import all_partitions
 
@@ -86,3 +88,31 @@ def test_bad_arguments():
         estimate_partition(np.zeros((0, 3), dtype=int))
     with pytest.raises(ValueError, match="cannot be compared"):
         partition_distance([0, 1], [0, 1, 2])
+
+
+def test_many_groups_are_searched_with_fewer_draws_starts_and_sweeps(monkeypatch):
+    """Draws that differ from the truth in a few groups each: it is found all the same."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 60)
+    draws = np.tile(truth, (50, 1))
+    for draw in draws:
+        draw[rng.choice(60, 4, replace=False)] = rng.integers(0, 3, 4)
+    monkeypatch.setattr(partition_estimates, "MOST_NUMBERS", 60 * 20)
+    monkeypatch.setattr(partition_estimates, "MOST_UPDATES", 10 * 60 * 2)
+    begun, swept = [], []
+    start, sweep = partition_estimates._Search.start, partition_estimates._Search.sweep
+
+    def begins(self, estimate):
+        begun.append(estimate)
+        assert self.num_draws <= 20
+        start(self, estimate)
+
+    monkeypatch.setattr(partition_estimates._Search, "start", begins)
+    monkeypatch.setattr(
+        partition_estimates._Search, "sweep", lambda *args: swept.append(1) or sweep(*args)
+    )
+    found = estimate_partition(draws)
+    np.testing.assert_array_equal(found.partition, first_occurrence(truth))
+    assert len(begun) == 2
+    assert all(z.max() > 0 for z in begun)
+    assert len(swept) <= 20

@@ -183,3 +183,19 @@ def test_a_model_that_the_sampler_does_not_know_is_refused(data):
 
     with pytest.raises(TypeError, match=r"Unheard cannot be sampled"):
         bl.sample(Unheard(), data)
+
+
+def test_coclustering_of_some_groups_is_part_of_that_of_all(posterior):
+    names = posterior.group_names
+    whole, some = posterior.coclustering(), posterior.coclustering([names[2], names[0]])
+    np.testing.assert_array_equal(some, whole[np.ix_([2, 0], [2, 0])])
+    np.testing.assert_array_equal(posterior.coclustering([2, 0]), some)
+    with pytest.raises(ValueError, match="there is no group 'nobody'"):
+        posterior.coclustering(["nobody"])
+
+
+def test_pairs_that_memory_does_not_hold_are_refused(posterior, monkeypatch):
+    monkeypatch.setattr("bayes_lcs.report.posterior.MOST_DENSE_GROUPS", 1)
+    monkeypatch.setattr("bayes_lcs.core.memory.available_memory", lambda: 100)
+    with pytest.raises(MemoryError, match=r"Ask for some of them: coclustering\(groups="):
+        posterior.coclustering()
