@@ -7,6 +7,8 @@ import signal
 from multiprocessing.connection import Connection
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 __all__ = ["serve"]
 
 
@@ -18,8 +20,13 @@ def serve(connection: Connection) -> None:
     """
     # Ctrl-C reaches all processes of a terminal; the one that was started by the user decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Workers share the cores: libraries that are loaded later begin no threads of their own.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    # Workers share the cores: libraries begin no threads of their own, neither those that are
+    # loaded later nor those that the user's script has loaded, which is imported before this;
+    # unless the user has said how many.
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    if not any(name in os.environ for name in names):
+        threadpool_limits(1)
+    for name in names:
         os.environ.setdefault(name, "1")
     worker = _Worker()
     while True:
