@@ -44,7 +44,7 @@ class Size(NamedTuple):
 
 SIZES = {
     Scale.SMOKE: Size(2_000, 2_000, 20_000, 0.0, 3),
-    Scale.NORMAL: Size(1 << 18, 1 << 16, 1 << 21, 2.0, 15),
+    Scale.NORMAL: Size(1 << 17, 1 << 16, 1 << 20, 1.0, 15),
     Scale.FULL: Size(1 << 20, 1 << 18, 1 << 23, 10.0, 30),
 }
 TIMES = (1, 4, 16)

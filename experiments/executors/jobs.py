@@ -67,8 +67,11 @@ def made_codes(num_rows: int, values: int, seed: int = 0) -> NDArray[np.int8]:
     codes = np.empty((num_rows, COLUMNS), np.int8, order="F")
     for column in range(COLUMNS):
         upper = np.cumsum(rng.dirichlet(np.full(values, 0.5), COMPONENTS), axis=1)
-        uniform = rng.random(num_rows)
-        codes[:, column] = (uniform[:, None] > upper[kind, :-1]).sum(axis=1)
+        upper[:, -1] = 1.0
+        # One sorted array for all clusters: that of cluster k lies between k and k + 1.
+        steps = (upper + np.arange(COMPONENTS)[:, None]).ravel()
+        place = np.searchsorted(steps, rng.random(num_rows) + kind, side="right")
+        codes[:, column] = np.clip(place - kind.astype(np.int64) * values, 0, values - 1)
     return codes
 
 

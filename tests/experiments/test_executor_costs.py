@@ -79,6 +79,27 @@ def test_too_few_measurements_are_refused():
         fit_cost_model(passes()[:4], times(0.0, 0)[:4])
 
 
+def test_rows_are_drawn_from_their_clusters():
+    """Shares of values are the means of the clusters' own; a chi-squared beyond a millionth fails."""
+    from scipy.stats import chi2
+
+    from experiments.executors.jobs import COMPONENTS, made_codes
+
+    size, values = 40_000, 5
+    codes = made_codes(size, values, seed=3)
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, COMPONENTS, size, dtype=np.int8)
+    for column in range(3):
+        truth = rng.dirichlet(np.full(values, 0.5), COMPONENTS)
+        rng.random(size)
+        expected = np.bincount(kind, minlength=COMPONENTS)[:, None] * truth
+        found = np.zeros((COMPONENTS, values))
+        np.add.at(found, (kind, codes[:, column]), 1)
+        kept = expected > 5
+        distance = ((found - expected)[kept] ** 2 / expected[kept]).sum()
+        assert distance < chi2.ppf(1 - 1e-6, COMPONENTS * (values - 1))
+
+
 SURE = Elsewhere((8.0, 8.0), spread=(0.0, 0.0), slowness=(1.0, 1.0), per_worker=(0.0, 0.0))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import pickle
 import signal
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import bayes_lcs as bl
+from bayes_lcs.core.cores import num_cores
 
 KINDS = {
     "serial": {},
@@ -228,6 +230,41 @@ def test_a_script_without_a_guard_is_told(tmp_path):
     assert done.returncode == 1
     assert "ExecutorError: task 0: its worker died 3 times" in done.stderr
     assert 'make executors under if __name__ == "__main__":' in done.stderr
+
+
+SCRIPT_WITH_LIBRARIES = """
+import numpy as np  # loaded in workers too, before they are told anything
+import bayes_lcs as bl
+
+
+def threads(_):
+    from threadpoolctl import threadpool_info
+
+    return [library["num_threads"] for library in threadpool_info()]
+
+
+if __name__ == "__main__":
+    with bl.executor("processes", workers=1) as workers:
+        print(workers.run(threads, [0]))
+"""
+
+
+def test_libraries_of_the_script_have_one_thread_in_workers(tmp_path):
+    if num_cores() == 1:
+        pytest.skip("there is one thread anyway")
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT_WITH_LIBRARIES)
+    kept = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={**kept, "PYTHONPATH": str(Path(bl.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    (found,) = json.loads(done.stdout)
+    assert set(found) == {1}, done.stderr
 
 
 def test_workers_end_with_the_process_that_began_them(tmp_path):

@@ -21,7 +21,8 @@ def executor(kind: str = "processes", **options: Any) -> Any:
         processes on this machine (``workers``, ``retries``, ``timeout``). ``"dask"`` is a Dask
         cluster: ``scheduler`` is a ``distributed.Client`` or an address such as
         ``"tcp://scheduler:8786"``; without it a cluster is begun on this machine, bound to
-        127.0.0.1 (``workers``, ``timeout``). ``"devices"`` are the devices of JAX (``devices``).
+        127.0.0.1 (``workers``, ``timeout``). ``"devices"`` are the devices of JAX (``devices``),
+        after `jax.distributed.initialize` those of all processes, which run the same program.
     options
         Of the kind.
 

@@ -6,6 +6,8 @@ import os
 from multiprocessing.connection import Connection
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 __all__ = ["serve"]
 
 
@@ -15,8 +17,13 @@ def serve(connection: Connection) -> None:
     A message is a pair of a header and a parcel. Programs and blocks are kept under a number until
     they are forgotten; ``run``, ``load`` and ``each`` are answered with number and outcome.
     """
-    # Workers share the cores: libraries that are loaded later begin no threads of their own.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    # Workers share the cores: libraries begin no threads of their own, neither those that are
+    # loaded later nor those that the user's script has loaded, which is imported before this;
+    # unless the user has said how many.
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    if not any(name in os.environ for name in names):
+        threadpool_limits(1)
+    for name in names:
         os.environ.setdefault(name, "1")
     worker = _Worker()
     while True:
