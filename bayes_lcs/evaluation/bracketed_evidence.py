@@ -212,7 +212,7 @@ def concluded(found: BothEnds, *, method: str, model: str, how: str) -> LogEvide
     if ends is not None:
         source = "exact draws" if ends.rigorous else "draws of converged chains, not exact ones"
         if np.isinf(ends.reverse.value):
-            how += f"; no upper end: none of the {source} has a place under the guide"
+            how += f"; none of the {source} is summed over forwards: no upper end is known"
         else:
             how += (
                 f"; backwards from {source}: at most {ends.reverse.value:.3f} "
@@ -221,7 +221,10 @@ def concluded(found: BothEnds, *, method: str, model: str, how: str) -> LogEvide
             if ends.left_out:
                 how += f", {1.0 - np.exp(-ends.left_out):.0%} of them not summed over forwards"
         if ends.contradicts:
-            how += ", which is below the lower end: these draws are not from the posterior"
+            how += (
+                ", which is below the lower end: these draws are not from the posterior, and of "
+                "the upper end nothing is known"
+            )
         elif not ends.agrees:
             how += "; the two ends disagree"
     if forward.is_bound or (ends is not None and ends.reverse.is_bound):

@@ -48,8 +48,8 @@ SAMPLED_CHAINS, FEW_SAMPLED_CHAINS = 4, 2
 MANY_SWEEPS, FEW_SWEEPS = 1000, 60
 """Of a chain from the posterior, the first half of them thrown away."""
 
-KEPT_DRAWS = 32
-"""Of a chain, evenly from its second half."""
+KEPT_DRAWS = 64
+"""Of a chain, at most, evenly from its second half: sweeps apart, nearly independent."""
 
 GUIDE_SWEEPS = 100
 
@@ -67,12 +67,13 @@ class _Plan(NamedTuple):
 
     Attributes
     ----------
-    chains, warmup, thin
+    chains, warmup, draws, thin
         Half of the chains are for the guide, half for the other end.
     """
 
     chains: int
     warmup: int
+    draws: int
     thin: int
 
 
@@ -82,15 +83,16 @@ def _planned(num_groups: int, dimensions: int) -> _Plan:
     Examples
     --------
     >>> _planned(946, 109)
-    _Plan(chains=4, warmup=500, thin=15)
+    _Plan(chains=4, warmup=500, draws=64, thin=7)
     >>> _planned(100_000, 51)
-    _Plan(chains=2, warmup=30, thin=1)
+    _Plan(chains=2, warmup=30, draws=30, thin=1)
     """
     sweep = float(num_groups * SUPPOSED_BLOCKS * dimensions)
     affordable = AFFORDABLE / sweep
     chains = SAMPLED_CHAINS if affordable >= 2 * SAMPLED_CHAINS * FEW_SWEEPS else FEW_SAMPLED_CHAINS
     sweeps = int(np.clip(affordable / chains, FEW_SWEEPS, MANY_SWEEPS))
-    return _Plan(chains, sweeps // 2, max(sweeps // 2 // KEPT_DRAWS, 1))
+    draws = min(sweeps // 2, KEPT_DRAWS)
+    return _Plan(chains, sweeps // 2, draws, sweeps // 2 // draws)
 
 
 def _draws(
@@ -107,7 +109,7 @@ def _draws(
     return drawn_partitions(
         model,
         data,
-        draws=KEPT_DRAWS,
+        draws=plan.draws,
         chains=plan.chains,
         warmup=plan.warmup,
         thin=plan.thin,
@@ -167,8 +169,9 @@ def _num_chains(
 def _backward_starts(
     found: Arrangement, draws: NDArray[np.int64], chains: int, seed: int
 ) -> tuple[list[NDArray[np.int32]], int]:
-    """Slots of draws, evenly taken, that have a place, and how many have none."""
+    """Slots of draws, evenly taken and none twice, that have a place, and how many have none."""
     rng = np.random.default_rng(seed)
+    chains = min(chains, len(draws))
     chosen = np.linspace(0, len(draws) - 1, chains).astype(int)
     slots = [found.slots(draws[number], rng) for number in chosen]
     placed = [one for one in slots if one is not None]

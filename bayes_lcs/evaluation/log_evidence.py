@@ -20,6 +20,9 @@ MARKOV = float(np.log(40.0))
 """By how much the log of a mean of weights exceeds its expectation in one case of 40 at most,
 however they are distributed (Markov's inequality): one end of a 95 % interval."""
 
+CERTAIN = 0.0
+"""The log of no probability is higher: an upper end where nothing else is known."""
+
 DISAGREEMENT = 3.0
 """Standard errors between the two ends of a bracket beyond which they disagree."""
 
@@ -196,7 +199,8 @@ class LogEvidence:
         upper = found.value + margin
         if bracket is not None:
             upper = max(upper, bracket.reverse.value + bracket.reverse.margin)
-            upper = np.inf if bracket.contradicts else upper
+            if bracket.contradicts or np.isinf(upper):
+                upper = CERTAIN
         return cls(
             found.value,
             found.value - margin,

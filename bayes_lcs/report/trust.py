@@ -45,10 +45,16 @@ def trust_in_evidence(name: str, found: LogEvidence) -> Advice:
     """Of one model's evidence."""
     if found.is_exact:
         return Advice(True, f"{name}: the evidence is exact.")
-    text = (
-        f"{name}: the evidence is an estimate ({found.method}), with a standard error of "
-        f"{found.standard_error:.2g} from {found.effective_draws:.0f} effective draws."
-    )
+    if found.bracket is not None and found.bracket.forward.is_bound:
+        text = (
+            f"{name}: of the evidence ({found.method}) only bounds are known, {found.lower:,.2f} "
+            f"and {found.upper:,.2f}, from {found.effective_draws:.0f} effective draws."
+        )
+    else:
+        text = (
+            f"{name}: the evidence is an estimate ({found.method}), with a standard error of "
+            f"{found.standard_error:.2g} from {found.effective_draws:.0f} effective draws."
+        )
     longer = (
         "More of them: bl.compare(models, data, precision=…, max_chains=…) in Python; "
         "see bl.evidence."
