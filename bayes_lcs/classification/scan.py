@@ -56,8 +56,8 @@ class Scan:
         """The whole story in a few lines."""
         size = "" if self.bytes_read is None else f", {self.bytes_read:,} bytes"
         return (
-            f"Read {self.parts_read} of {self.num_parts} parts: {self.rows_read:,} rows{size} "
-            f"({self.fraction:.1%}).\n"
+            f"Learned from {self.parts_read} of {self.num_parts} parts, for which "
+            f"{self.rows_read:,} rows{size} ({self.fraction:.1%}) were read.\n"
             f"Why it stopped: {self.stop_reason}.\n"
             f"What holds: {self.guarantee}."
         )

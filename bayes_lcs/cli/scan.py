@@ -91,14 +91,14 @@ def scan(
     from bayes_lcs.report.scan_files import check_rows_to_predict, save_scan
 
     extent = table_extent(readable(file), ignore or ())
+    to_predict = None if predict is None else table_extent(readable(predict))
     require_memory(
-        scan_memory(extent, parts, jobs),
+        scan_memory(extent, parts, jobs, learner, to_predict),
         f"scanning {extent.rows:,} rows of {extent.columns:,} columns in {parts:,} parts",
         "Take more --parts or fewer --jobs, leave columns out with --ignore, or use a larger "
         "machine",
     )
-    to_predict = None if predict is None else table_extent(readable(predict))
-    folder = writable_folder(out, scan_disk(extent, to_predict))
+    folder = writable_folder(out, scan_disk(extent, learner, to_predict))
     if predict is not None:
         check_rows_to_predict(predict, file, (label, *(ignore or ())), header=not no_header)
     classifier = PartialScanClassifier(

@@ -110,13 +110,21 @@ def rows_that_fit(extent: Extent, num_clusters: int, free: float) -> int:
     return low
 
 
-def scan_memory(extent: Extent, num_parts: int, jobs: int) -> float:
-    """Parts read one after the other; each of several jobs is a program of its own."""
+def scan_memory(
+    extent: Extent, num_parts: int, jobs: int, learner: str, predicted: Extent | None
+) -> float:
+    """Parts read one after the other; each of several jobs is a program of its own.
+
+    Learners are kept: of labels that nothing explains a tree is as large as its rows are many, and
+    naive Bayes counts every value that a column has. Rows to predict lie in memory together.
+    """
     workers = jobs if jobs > 0 else os.cpu_count() or 1
     pieces = min(extent.cell_bytes / 8, 16.0 * MIB) if extent.is_text else 1.7 * extent.piece_bytes
     part = (extent.cell_bytes + 40.0 * extent.cells) / num_parts
     programs = 250.0 * MIB * workers if workers > 1 else 0.0
-    return 64.0 * MIB + pieces + part * (1 + workers) + 20.0 * extent.rows + programs
+    kept = 100.0 * extent.cells if learner == "naive_bayes" else 160.0 * extent.rows
+    rows = 0.0 if predicted is None else 60.0 * predicted.cells + 300.0 * predicted.rows
+    return 64.0 * MIB + pieces + part * (1 + workers) + kept + rows + programs
 
 
 def coreset_memory(extent: Extent, size: int, stream: bool) -> float:
@@ -138,10 +146,11 @@ def cluster_disk(extent: Extent) -> float:
     return PAGES + extent.file_bytes + 30.0 * extent.rows
 
 
-def scan_disk(extent: Extent, predicted: Extent | None) -> float:
+def scan_disk(extent: Extent, learner: str, predicted: Extent | None) -> float:
     """The ensemble, in a checkpoint too, and the predicted rows."""
+    kept = 60.0 * extent.cells if learner == "naive_bayes" else 130.0 * extent.rows
     rows = 0.0 if predicted is None else predicted.cell_bytes + 60.0 * predicted.rows
-    return PAGES + 20.0 * extent.rows + rows
+    return PAGES + kept + rows
 
 
 def coreset_disk(extent: Extent, size: int, stream: bool) -> float:

@@ -132,13 +132,14 @@ def _measure(values: FloatArray) -> dict[str, float]:
     import arviz_stats
 
     axes = {"chain_axis": 0, "draw_axis": 1}
-    return {
-        "rhat": float(np.max(arviz_stats.rhat(values, **axes))),
-        "ess_bulk": float(np.min(arviz_stats.ess(values, method="bulk", **axes))),
-        "ess_tail": float(np.min(arviz_stats.ess(values, method="tail", prob=TAIL, **axes))),
-        "mean": float(values.mean()),
-        "constant": False,
-    }
+    with np.errstate(divide="ignore", invalid="ignore"):  # halves of chains may be constant
+        return {
+            "rhat": float(np.max(arviz_stats.rhat(values, **axes))),
+            "ess_bulk": float(np.min(arviz_stats.ess(values, method="bulk", **axes))),
+            "ess_tail": float(np.min(arviz_stats.ess(values, method="tail", prob=TAIL, **axes))),
+            "mean": float(values.mean()),
+            "constant": False,
+        }
 
 
 def _without_rounding(values: FloatArray) -> FloatArray:

@@ -7,8 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bayes_lcs.core.visible import visible
-from bayes_lcs.data.columns import RawTable
+from bayes_lcs.data.columns import RawColumn, RawTable, Source, parse_number
 from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.report.page import Origin
@@ -85,28 +88,46 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _rows(raw: RawTable, classifier: PartialScanClassifier) -> pd.DataFrame:
-    """The features of a file, of the kinds that were learned from."""
-    import numpy as np
+    """The features of a file, of the kinds that were learned from; its text lies in no memory."""
     import pandas as pd
 
-    from bayes_lcs.data.columns import parse_number
+    from bayes_lcs.data.parquet_reader import column_from_arrow
 
     names = [str(name) for name in classifier.feature_names_in_]
     _check_columns(raw, names)
-    columns = {}
-    for name, column in raw.read(names).items():
-        values = np.array([*column.names, None], dtype=object)
-        if name not in classifier._kinds.names:
-            numbers = [np.nan if not text else parse_number(text) for text in column.names]
-            for code, number in enumerate(numbers):
-                if number is None or np.isinf(number):
-                    what = "not a number" if number is None else "infinite, not a number"
-                    raise raw.source.error(
-                        f"{visible(column.names[code], 60)!r} is {what}, as this column was in "
-                        "training",
-                        row=column.first_row(code),
-                        column=name,
-                    )
-            values = np.array([*numbers, np.nan], dtype=np.float64)
-        columns[name] = values[column.codes]
-    return pd.DataFrame(columns, columns=names)
+    assert raw.blocks is not None
+    pieces: list[pd.DataFrame] = []
+    start = 0
+    for block in raw.blocks(names):
+        columns = [column_from_arrow(name, block.column(name), raw.source) for name in names]
+        kinds = [column.name in classifier._kinds.names for column in columns]
+        cells = [
+            _values(column, is_name, raw.source, start)
+            for column, is_name in zip(columns, kinds, strict=True)
+        ]
+        pieces.append(pd.DataFrame(dict(zip(names, cells, strict=True)), columns=names))
+        start += block.num_rows
+    if not pieces:
+        raise raw.source.error("there are no rows")
+    return pd.concat(pieces, ignore_index=True)
+
+
+def _values(column: RawColumn, is_name: bool, source: Source, start: int) -> NDArray[Any]:
+    """Names, or numbers, of a piece whose first row is row ``start`` of its file."""
+    numbers: list[float] = []
+    for code, text in enumerate(column.names):
+        number = None if is_name else parse_number(text) if text else np.nan
+        wrong = ""
+        if "\x00" in text:
+            wrong = "the cell holds a NUL byte; the file is damaged or not a text file"
+        elif not is_name and (number is None or np.isinf(number)):
+            what = "not a number" if number is None else "infinite, not a number"
+            wrong = f"{visible(text, 60)!r} is {what}, as this column was in training"
+        if wrong:
+            row = column.first_row(code)
+            raise source.error(wrong, row=None if row is None else start + row, column=column.name)
+        if number is not None:
+            numbers.append(number)
+    if is_name:
+        return np.array([*column.names, None], dtype=object)[column.codes]
+    return np.array([*numbers, np.nan])[column.codes]

@@ -285,10 +285,13 @@ class LearningCurveResult:
         scale = self.full_score[0] - self.baseline_score
         end = f"{self.full_score[0]:.6g} (all rows{', estimated' if self.is_estimate else ''})"
         rows = f"{self.total_rows:,} rows to train on, {self.holdout_size:,} held out"
-        lines = [
-            f"{rows}; α = {rate_text(self.preferences.alpha)}",
-            f"benefit 1 is {scale:.4g} of score, from {self.baseline_score:.6g} (base) to {end}",
-        ]
+        of_benefit = (
+            f"benefit 1 is {scale:.4g} of score, from {self.baseline_score:.6g} (base) to {end}"
+            if scale > 0.0
+            else "benefit means nothing here: no model is better than the base, which scores "
+            f"{self.baseline_score:.6g}"
+        )
+        lines = [f"{rows}; α = {rate_text(self.preferences.alpha)}", of_benefit]
         for stage in self.stages:
             reason = "" if stage.decision is None else stage.decision.reason
             lines.append(
@@ -300,11 +303,14 @@ class LearningCurveResult:
 
     def __repr__(self) -> str:
         about = "about " if self.is_estimate else ""
+        is_better = self.full_score[0] > self.baseline_score
+        benefit = f"{about}{self.benefit:.3f}, " if is_better else "none above the base, "
+        utility = f"utility {about}{self.utility:.3f}, " if is_better else ""
         name = self.method if self.abbreviated is None else f"{self.method}, {self.abbreviated}"
         text = (
             f"LearningCurveResult({name}: {self.sample_size:,} of {self.total_rows:,} rows, "
-            f"benefit {about}{self.benefit:.3f}, {seconds_text(self.runtime_seconds)}, "
-            f"utility {about}{self.utility:.3f}, speedup {about}{self.speedup:.1f}"
+            f"benefit {benefit}{seconds_text(self.runtime_seconds)}, "
+            f"{utility}speedup {about}{self.speedup:.1f}"
         )
         return f"{text}, interrupted)" if self.interrupted else f"{text})"
 

@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import bayes_lcs as bl
 from bayes_lcs import PartialScanClassifier
+from bayes_lcs.classification.scan import Scan
 from bayes_lcs.data.errors import DataError
 
 CHECKED = PartialScanClassifier(n_partitions=4, random_state=0)
@@ -485,3 +486,10 @@ def test_any_classifier_with_probabilities():
     with pytest.warns(FutureWarning):
         found.fit(X, y)
     assert found.score(X, y) > 0.9
+
+
+def test_a_file_that_is_read_at_once_is_not_said_to_be_read_in_part():
+    """Small files are; parts that were not learned from are then read all the same."""
+    story = Scan(8, 5, 600, 12_345, 1.0, "why", "what", False, 10, 1.0, pd.DataFrame())
+    said = "Learned from 5 of 8 parts, for which 600 rows, 12,345 bytes (100.0%) were read."
+    assert story.explain().splitlines()[0] == said

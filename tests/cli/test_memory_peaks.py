@@ -1,4 +1,4 @@
-"""Commands stay within the memory that they estimate before they begin."""
+"""Commands stay within the memory and the disk that they estimate before they begin."""
 
 import json
 import subprocess
@@ -22,6 +22,7 @@ def peak_and_estimate(*words):
     )
     found = json.loads(done.stderr.splitlines()[-1])
     assert found["exit"] == 0, done.stderr
+    assert 0 < found["disk"] <= found["disk_estimate"]
     return found["peak"], found["estimate"]
 
 
@@ -77,6 +78,16 @@ def test_a_stream_of_text_is_not_read_ahead(tmp_path):
 def test_scan(tmp_path, name, parts):
     path = numbers(tmp_path / name, 200_000, 10)
     check("scan", path, "--label", "kind", "--whole", "--parts", parts, "--out", tmp_path / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", ["tree", "naive_bayes"])
+def test_scan_of_labels_that_nothing_explains(tmp_path, learner):
+    rng, path = np.random.default_rng(0), tmp_path / "noise.csv"
+    frame = pd.DataFrame(rng.normal(size=(100_000, 3)).round(4), columns=list("abc"))
+    frame.assign(kind=rng.choice(["a", "b"], len(frame))).to_csv(path, index=False)
+    words = ["scan", path, "--label", "kind", "--whole", "--learner", learner, "--predict", path]
+    check(*words, "--out", tmp_path / "out")
 
 
 @pytest.mark.slow

@@ -54,7 +54,9 @@ work_within_work()
 
 
 def test_bars_of_work_within_work_stand_together_and_go():
-    both, _, after = shown(0.1).rpartition("inside")
+    whole = shown(0.1)
+    assert whole.count("\x1b[?25l") == 1  # one display hides the cursor
+    both, _, after = whole.rpartition("inside")
     assert "outside" in both
     assert "50%" in both
     assert "half" in after  # the last time that it was shown

@@ -1,6 +1,7 @@
 """How large a table is, and what commands will take, before anything is read."""
 
 import gzip
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,13 @@ import bayes_lcs as bl
 from bayes_lcs.core import memory
 from bayes_lcs.data.csv_reader import PIECE_BYTES
 from bayes_lcs.data.extent import Extent, table_extent
-from bayes_lcs.data.needs import cluster_memory, coreset_memory, rows_that_fit
+from bayes_lcs.data.needs import (
+    cluster_memory,
+    coreset_memory,
+    rows_that_fit,
+    scan_disk,
+    scan_memory,
+)
 
 
 def table(rows=5000):
@@ -91,3 +98,9 @@ def test_draws_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
         bl.sample(bl.ClusteredNaiveBayes(), data, draws=2000, chains=4)
     with pytest.raises(MemoryError, match="fewer draws"):  # all that a prototype model draws
         bl.sample(bl.Prototype(), data, draws=400, chains=2)
+
+
+def test_learners_that_are_kept_and_rows_to_predict_count():
+    extent, more = Extent(10**6, 10, 10**8, 10**7, True), Extent(10**5, 10, 10**7, 10**6, True)
+    for need in (partial(scan_memory, extent, 64, 1), partial(scan_disk, extent)):
+        assert need("tree", None) < need("tree", more) < need("naive_bayes", more)

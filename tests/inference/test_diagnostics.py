@@ -188,3 +188,11 @@ def test_no_warning_without_reason():
         warnings.simplefilter("error")
         warn_of_fits({"a": Convergence("exact"), "b": Convergence("converged", 1.0, 900.0)}, 9, 1)
         warn_of_fits({}, 9, 1)
+
+
+def test_chains_that_jump_once_do_not_converge_and_say_nothing_else():
+    """Each half of a chain is constant, so that R-hat divides by zero; warnings are errors here."""
+    draws = np.array([[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
+    found = diagnose({"log_joint": draws})["log_joint"]
+    assert found["rhat"] == np.inf
+    assert verdict_on(found) == "not converged"

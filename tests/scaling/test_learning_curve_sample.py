@@ -231,6 +231,18 @@ def test_saving(tmp_path):
     assert "stops" in text
 
 
+def test_what_is_no_better_than_the_base_has_no_scale_of_benefit():
+    estimator, options = counting(alpha=3.0)
+    result = bl.learning_curve_sample(estimator, ROWS, **{**options, "baseline": 1e6})
+    text = result.explain()
+    assert (
+        "benefit means nothing here: no model is better than the base, which scores 1e+06" in text
+    )
+    assert "benefit none above the base" in text
+    assert "benefit 1 is" not in text
+    assert "utility" not in text
+
+
 def test_ctrl_c_warns_and_keeps():
     class Impatient(Counting):
         def fit(self, X, y=None):
