@@ -185,6 +185,25 @@ def kmeans(executor):
     }
 
 
+def kmeans_of_files(executor):
+    """Workers read the rows; the plain way has them in memory."""
+    X, _ = points()
+    found = bl.KMeans(4, init=X[:4], tol=0.0, executor=executor)
+    if executor is None:
+        found.fit(X)
+    else:
+        with TemporaryDirectory() as folder:
+            for number, piece in enumerate(np.split(X, [130, 900, 2290])):
+                frame = pd.DataFrame(piece, columns=list("abc"))
+                frame.to_parquet(f"{folder}/{number}.parquet", index=False, row_group_size=70)
+            found.fit_file(folder)
+    return {
+        "centers": found.cluster_centers_,
+        "labels": found.labels_,
+        "cost": np.array([found.inertia_, found.n_iter_]),
+    }
+
+
 def kmeans_with_an_empty_cluster(executor):
     """Two starts far from all points: their clusters are given the farthest points."""
     X, weights = points()
@@ -203,6 +222,7 @@ ALGORITHMS = {
     "partial scan": partial_scan,
     "partial scan of a file": partial_scan_of_a_file,
     "k-means": kmeans,
+    "k-means of files": kmeans_of_files,
     "k-means, empty cluster": kmeans_with_an_empty_cluster,
     "number of components": number_of_components,
     "tree of coresets": tree_of_coresets,
