@@ -31,7 +31,8 @@ from bayes_lcs.classification.scan_learners import base_learner, probabilities
 from bayes_lcs.classification.scan_parts import ArrayParts, FilePartSource
 from bayes_lcs.classification.scan_rows import RowKinds, known_rows, labelled_rows, take_rows
 from bayes_lcs.classification.scan_storage import load_ensemble, save_ensemble
-from bayes_lcs.classification.scanning import Ensemble, ScanPlan, scan
+from bayes_lcs.classification.scan_training import ScanPlan
+from bayes_lcs.classification.scanning import Ensemble, scan
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.data.errors import DataError, naming
 from bayes_lcs.data.file_parts import FileParts
@@ -91,7 +92,9 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         have been read for nothing.
     executor : Executor or None, default=None
         Where parts are trained, from `bayes_lcs.executor`, as many side by side as it has workers;
-        ``n_jobs`` is then not looked at. Clones share it, `save` leaves it out.
+        ``n_jobs`` is then not looked at. Parts of a Parquet file that come in a random order are
+        also read there, but for the first; all workers must see the file. Clones share it, `save`
+        leaves it out.
     random_state : int, RandomState instance or None, default=None
         Seed of all that is random.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bayes_lcs.classification.scan_rows import take_rows
 from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.file_parts import FileParts
+from bayes_lcs.data.file_parts import FileParts, PartReader
 
-__all__ = ["ArrayParts", "FilePartSource", "PartSource", "RowPart"]
+__all__ = ["ArrayParts", "FilePartSource", "PartSource", "RowPart", "check_finite"]
 
 
 class RowPart(NamedTuple):
@@ -54,6 +54,12 @@ class PartSource(Protocol):
     def __iter__(self) -> Iterator[RowPart]:
         """Parts, in the order in which they are read."""
 
+    def reader(self) -> PartReader | None:
+        """What reads any part, wherever it is sent, if parts can be read in any order."""
+
+    def count_more(self, num_rows: int, num_bytes: int) -> None:
+        """Something was read elsewhere."""
+
     def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
         """The error that names a place in a part."""
 
@@ -85,9 +91,30 @@ class ArrayParts:
             self.rows_read += rows.stop - rows.start
             yield RowPart(number, rows.start, take_rows(self._X, rows), self._y[rows])
 
+    def reader(self) -> PartReader | None:
+        """Rows in memory are sent."""
+        return None
+
+    def count_more(self, num_rows: int, num_bytes: int) -> None:
+        """Nothing is read elsewhere."""
+
     def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
         """The error that names a row, counted from 0."""
         return DataError(message, row=part.first_row + row, column=column)
+
+
+def check_finite(part: RowPart, error: Callable[..., DataError]) -> None:
+    """Name the cell here: what a learner says of it names neither file nor line."""
+    for name, column in part.X.items():
+        infinite = np.isinf(column.to_numpy()) if column.dtype.kind == "f" else np.zeros(0)
+        if infinite.any():
+            raise error(
+                part,
+                int(np.argmax(infinite)),
+                str(name),
+                "the number is infinite; correct it, list it in missing_values=, or take all "
+                f"for names with categorical=[{name!r}]",
+            )
 
 
 class FilePartSource:
@@ -126,21 +153,16 @@ class FilePartSource:
     def __iter__(self) -> Iterator[RowPart]:
         for part in self._parts:
             rows = RowPart(part.number, part.first_row, part.frame, part.labels)
-            self._check_finite(rows)
+            check_finite(rows, self.error)
             yield rows
 
-    def _check_finite(self, part: RowPart) -> None:
-        """Name the cell here: what a learner says of it names neither file nor line."""
-        for name, column in part.X.items():
-            infinite = np.isinf(column.to_numpy()) if column.dtype.kind == "f" else np.zeros(0)
-            if infinite.any():
-                raise self.error(
-                    part,
-                    int(np.argmax(infinite)),
-                    str(name),
-                    "the number is infinite; correct it, list it in missing_values=, or take all "
-                    f"for names with categorical=[{name!r}]",
-                )
+    def reader(self) -> PartReader | None:
+        """What reads any part, wherever it is sent, if parts can be read in any order."""
+        return self._parts.reader()
+
+    def count_more(self, num_rows: int, num_bytes: int) -> None:
+        """Something was read elsewhere."""
+        self._parts.count_more(num_rows, num_bytes)
 
     def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
         """The error that names the file, the line and the column; that of the labels by default."""

@@ -5,32 +5,25 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import islice
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed, effective_n_jobs
 
-from bayes_lcs.classification.agreement import Agreement
 from bayes_lcs.classification.benefits import column_names, find_no_amount
 from bayes_lcs.classification.drift import PartMeans, neighbour_p_value, smoothest_p_value
 from bayes_lcs.classification.scan import Scan, guarantee_of
-from bayes_lcs.classification.scan_learners import fit_part
 from bayes_lcs.classification.scan_parts import PartSource, RowPart
 from bayes_lcs.classification.scan_rows import take_rows
+from bayes_lcs.classification.scan_training import ScanPlan, trained_parts
 from bayes_lcs.classification.settling import BatchRows, SequentialRows
 from bayes_lcs.core.errors import InterruptedWarning
-from bayes_lcs.core.executors import Executor
-from bayes_lcs.core.interruption import interruptible
 from bayes_lcs.core.progress import progress_bar
-from bayes_lcs.data.checkpoints import Work, fingerprint, work
-from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
+from bayes_lcs.data.checkpoints import work
 
-__all__ = ["DriftWarning", "Ensemble", "ScanPlan", "scan"]
+__all__ = ["DriftWarning", "Ensemble", "scan"]
 
 SUSPICIOUS = 1e-3
 """The order of the parts is said to matter below this probability."""
@@ -44,23 +37,6 @@ _UNMET = object()
 
 class DriftWarning(UserWarning):
     """The order of the rows matters: a part of them does not stand for the whole."""
-
-
-@dataclass(frozen=True)
-class ScanPlan:
-    """What to train, and when to stop."""
-
-    base: Any
-    features: Callable[[Any], Any]
-    benefit: Any
-    early_stop: bool
-    rule: Agreement
-    validation: str
-    validation_size: int
-    n_jobs: int | None
-    reads_on: bool
-    seed: int
-    executor: Executor | None = None
 
 
 class Ensemble(NamedTuple):
@@ -102,7 +78,7 @@ def scan(
             work("scan", plan.base, plan.seed, source.where, classes) as written,
             progress_bar("Scanning", max(source.num_parts, 1), progress) as tick,
         ):
-            for part, model in _trained(plan, source, written):
+            for part, model in trained_parts(plan, source, written):
                 look = run.take(part, model)
                 tick(1, f"{run.settled:.0%} settled")
                 if look:
@@ -119,60 +95,6 @@ def scan(
             stacklevel=3,
         )
     return run.ensemble()
-
-
-def _trained(plan: ScanPlan, source: PartSource, written: Work) -> Iterator[tuple[RowPart, Any]]:
-    """Parts with their models, some trained side by side, or as they were written down."""
-    parts = iter(source)
-    known = list(written.pieces)
-    for part, piece in zip(islice(parts, len(known)), known, strict=False):
-        if str(piece["part"]) != _digest(part):
-            raise source.error(
-                part, 0, None, "these rows are others than when the scan began; begin anew"
-            )
-        yield part, model_from_arrays(piece, plan.base)
-    is_kept = written.is_kept
-    together = effective_n_jobs(plan.n_jobs) if plan.executor is None else plan.executor.num_workers
-    while batch := list(islice(parts, together)):
-        features = [plan.features(part.X) for part in batch]
-        if plan.executor is not None:
-            # The features are what is learned from; other columns stay here.
-            tasks = [(X, part._replace(X=None)) for X, part in zip(features, batch, strict=True)]
-            models = plan.executor.run(partial(_train_task, plan.base, plan.seed), tasks)
-        elif len(batch) == 1:
-            models = [interruptible(partial(_train, plan.base, features[0], batch[0], plan.seed))]
-        else:
-            models = Parallel(together)(
-                delayed(_train)(plan.base, X, part, plan.seed)
-                for X, part in zip(features, batch, strict=True)
-            )
-        for part, model in zip(batch, models, strict=True):
-            yield part, model
-            kept = model_arrays(model) if is_kept else None
-            # A gap would make what follows useless.
-            is_kept = kept is not None
-            if kept is not None:
-                written.keep(dict, {**kept, "part": np.asarray(_digest(part))})
-
-
-def _digest(part: RowPart) -> str:
-    X = pd.util.hash_pandas_object(part.X) if isinstance(part.X, pd.DataFrame) else part.X
-    return fingerprint(part.number, X, part.y)
-
-
-def _train(base: Any, X: Any, part: RowPart, seed: int) -> Any:
-    try:
-        return fit_part(base, X, part.y, (seed + part.number) % np.iinfo(np.int32).max)
-    except Exception as error:
-        last = part.first_row + len(part.y) - 1
-        raise ValueError(
-            f"{type(base).__name__} cannot be trained on part {part.number + 1}, rows "
-            f"{part.first_row} to {last}: {error}"
-        ) from error
-
-
-def _train_task(base: Any, seed: int, task: tuple[Any, RowPart]) -> Any:
-    return _train(base, *task, seed)
 
 
 class _Run:

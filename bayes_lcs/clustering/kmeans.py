@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -25,8 +25,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from bayes_lcs.clustering.kmeans_files import ClustersFiles
 from bayes_lcs.clustering.kmeans_starts import STARTS, draw_centers, nearest
-from bayes_lcs.clustering.lloyd_blocks import LloydOnBlocks
+from bayes_lcs.clustering.lloyd_blocks import KMeansResult, LloydOnBlocks
 from bayes_lcs.core.executors import Executor
 
 __all__ = ["KMeans"]
@@ -34,15 +35,13 @@ __all__ = ["KMeans"]
 FloatArray = NDArray[Any]
 
 
-class KMeansResult(NamedTuple):
-    """Where a start ended: its centres, their cost, and the iterations that it took."""
-
-    cluster_centers: FloatArray
-    inertia: float
-    n_iter: int
-
-
-class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class KMeans(
+    ClustersFiles,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    ClusterMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Clusters of weighted points around their means.
 
     Parameters
@@ -194,8 +193,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 draw_centers(X, self.n_clusters, self.init, np.random.RandomState(seed), weights)
                 for seed in seeds
             ]
-        with closing(LloydOnBlocks(executor, X, weights)) as lloyd:
-            return [KMeansResult(*lloyd.run(start, self.max_iter, self.tol)) for start in starts]
+        with closing(LloydOnBlocks.of_array(executor, X, weights)) as lloyd:
+            return [lloyd.run(start, self.max_iter, self.tol) for start in starts]
 
     def _given(self, X: FloatArray) -> FloatArray:
         centers = np.array(self.init, dtype=X.dtype)

@@ -7,6 +7,7 @@ ends where `sklearn.cluster.KMeans` does, but for rounding.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -18,12 +19,29 @@ from bayes_lcs.clustering.kmeans_starts import nearest
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.statistics import merge_sums
 from bayes_lcs.data.checkpoints import fingerprint
+from bayes_lcs.data.number_rows import NumberReader, RowRange
 
-__all__ = ["BLOCK_ROWS", "LloydOnBlocks"]
+__all__ = ["BLOCK_ROWS", "KMeansResult", "LloydOnBlocks"]
 
 FloatArray = NDArray[Any]
 
 BLOCK_ROWS = 1 << 16
+
+
+class KMeansResult(NamedTuple):
+    """Where a start ended: its centres, their cost, and the iterations that it took."""
+
+    cluster_centers: FloatArray
+    inertia: float
+    n_iter: int
+
+
+class _Moments(NamedTuple):
+    """Number of points, their mean ``(d,)``, and sums of squares around it ``(d,)``."""
+
+    num_rows: int
+    mean: FloatArray
+    squares: FloatArray
 
 
 class _Sums(NamedTuple):
@@ -46,17 +64,38 @@ class _Far(NamedTuple):
 class LloydOnBlocks:
     """Points in blocks, and Lloyd's algorithm on them from any start."""
 
-    def __init__(self, executor: Executor, X: FloatArray, weights: FloatArray) -> None:
+    def __init__(
+        self, executor: Executor, load: Any, keys: Sequence[Any], moments: _Moments
+    ) -> None:
         self._executor = executor
         # As scikit-learn does: distances lose fewer digits around zero.
-        self._mean = X.mean(axis=0)
-        self._spread = float(np.mean(np.var(X, axis=0)))
+        self._mean = moments.mean
+        self._spread = float(np.mean(moments.squares)) / moments.num_rows
+        self.num_rows = moments.num_rows
+        self._placed = executor.place(partial(load, self._mean), keys)
+
+    @classmethod
+    def of_array(cls, executor: Executor, X: FloatArray, weights: FloatArray) -> LloydOnBlocks:
+        """Points in memory, which are sent once."""
         size = BLOCK_ROWS
         slices = [(X[i : i + size], weights[i : i + size]) for i in range(0, len(X), size)]
-        self._placed = executor.place(partial(_load, self._mean), slices)
+        return cls(executor, _load, slices, _moments(X))
 
-    def run(self, start: FloatArray, max_iter: int, tol: float) -> tuple[FloatArray, float, int]:
-        """Centres, their inertia, and the number of iterations."""
+    @classmethod
+    def of_files(
+        cls, executor: Executor, read: NumberReader, ranges: list[list[RowRange]]
+    ) -> LloydOnBlocks:
+        """Points of files, which workers read: for their mean, and to keep them."""
+        found = executor.run(partial(_moments_of_rows, read), ranges)
+        return cls(executor, partial(_load_rows, read), ranges, reduce(_joined, found))
+
+    def labels(self, centers: FloatArray) -> NDArray[np.int64]:
+        """The nearest centre of each point."""
+        parts = self._executor.each(self._placed, _labels, centers - self._mean)
+        return np.concatenate(parts)
+
+    def run(self, start: FloatArray, max_iter: int, tol: float) -> KMeansResult:
+        """Where a start ends."""
         centers = start - self._mean
         before: list[str] = []
         num_iter, is_over = 0, False
@@ -72,7 +111,7 @@ class LloydOnBlocks:
             before = labels
         parts = self._executor.each(self._placed, _look, centers)
         inertia = float(sum(part.inertia for part, _ in parts))
-        return centers + self._mean, inertia, num_iter
+        return KMeansResult(centers + self._mean, inertia, num_iter)
 
     def close(self) -> None:
         """Let the blocks go."""
@@ -100,6 +139,33 @@ class LloydOnBlocks:
 def _load(mean: FloatArray, key: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
     X, weights = key
     return X - mean, weights
+
+
+def _moments(X: FloatArray) -> _Moments:
+    return _Moments(len(X), X.mean(axis=0), np.var(X, axis=0) * len(X))
+
+
+def _moments_of_rows(read: NumberReader, ranges: list[RowRange]) -> _Moments:
+    return _moments(read(ranges))
+
+
+def _joined(a: _Moments, b: _Moments) -> _Moments:
+    """Of two sets of points together (Chan, Golub and LeVeque 1983)."""
+    size, apart = a.num_rows + b.num_rows, b.mean - a.mean
+    mean = a.mean + apart * (b.num_rows / size)
+    between = apart**2 * (a.num_rows * b.num_rows / size)
+    return _Moments(size, mean, a.squares + b.squares + between)
+
+
+def _load_rows(
+    read: NumberReader, mean: FloatArray, ranges: list[RowRange]
+) -> tuple[FloatArray, FloatArray]:
+    X = read(ranges)
+    return X - mean, np.ones(len(X))
+
+
+def _labels(centers: FloatArray, block: tuple[FloatArray, FloatArray]) -> NDArray[np.int64]:
+    return nearest(block[0], centers)[0]
 
 
 def _look(centers: FloatArray, block: tuple[FloatArray, FloatArray]) -> tuple[_Sums, str]:

@@ -25,7 +25,7 @@ from bayes_lcs.data.selection import as_list, check_option, missing_tokens, requ
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FileParts", "Part"]
+__all__ = ["FileParts", "Part", "PartReader"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,25 @@ class _Placed(Protocol):
 
     @property
     def first_row(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class PartReader:
+    """Reads parts of a Parquet file in any order."""
+
+    parts: ParquetParts
+    columns: PartColumns
+    source: Source
+
+    def read(self, number: int, count: ReadCount) -> Part:
+        """One part; what it takes is counted."""
+        first_row, table = self.parts.read_part(number, count)
+        labels = self.columns.labels(table, first_row)
+        return Part(number, self.columns.frame(table, first_row), labels, first_row)
+
+    def error(self, part: _Placed, row_in_part: int, column: str | None, message: str) -> DataError:
+        """The error for one cell, which names the file, the column and the row."""
+        return self.source.error(message, row=part.first_row + row_in_part, column=column)
 
 
 class FileParts:
@@ -217,6 +236,17 @@ class FileParts:
         names of Parquet columns, that making this object takes.
         """
         return self._count.num_bytes
+
+    def reader(self) -> PartReader | None:
+        """What reads any part, wherever it is sent; None if parts only come one after the other."""
+        if not isinstance(self._parts, ParquetParts) or not self.is_shuffled:
+            return None
+        return PartReader(self._parts, self._columns, self._source)
+
+    def count_more(self, num_rows: int, num_bytes: int) -> None:
+        """Something was read elsewhere."""
+        self._count.num_rows += num_rows
+        self._count.num_bytes += num_bytes
 
     def __iter__(self) -> Iterator[Part]:
         with closing(self._parts.read(self._count)) as tables:

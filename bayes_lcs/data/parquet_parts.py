@@ -131,11 +131,28 @@ class ParquetParts:
             raise self._source.error(f"{fault}: {one_line(error)}") from None
 
     def _shuffled(self, file: Any, count: ReadCount) -> Iterator[tuple[int, int, Any]]:
-        for number in np.random.default_rng(self._seed).permutation(self.num_parts).tolist():
-            groups = self._groups[number]
-            table = file.read_row_groups(groups, columns=self._wanted, use_threads=False)
-            count.num_rows += table.num_rows
-            yield number, int(self._starts[groups[0]]), table
+        for number in self.order():
+            yield number, *self._part(file, number, count)
+
+    def order(self) -> list[int]:
+        """Numbers of the parts, as they come if they are shuffled."""
+        found: list[int] = np.random.default_rng(self._seed).permutation(self.num_parts).tolist()
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The footer can be larger than a part: whoever it is sent to reads it."""
+        return {**self.__dict__, "_metadata": None}
+
+    def read_part(self, number: int, count: ReadCount) -> tuple[int, Any]:
+        """First row and Arrow table of one part of a file that is shuffled."""
+        with self._open(count, "cannot be read, the file is damaged") as file:
+            return self._part(file, number, count)
+
+    def _part(self, file: Any, number: int, count: ReadCount) -> tuple[int, Any]:
+        groups = self._groups[number]
+        table = file.read_row_groups(groups, columns=self._wanted, use_threads=False)
+        count.num_rows += table.num_rows
+        return int(self._starts[groups[0]]), table
 
     def _in_order(self, file: Any, count: ReadCount) -> Iterator[tuple[int, int, Any]]:
         import pyarrow as pa

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import reduce
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayes_lcs as bl
+from bayes_lcs.clustering import lloyd_blocks
 from bayes_lcs.data.row_source import SourcePart
 
 
@@ -252,3 +254,62 @@ def test_damage_is_noticed(folder, tmp_path_factory):
     (there / "codes.json").write_text(text.replace("good", "fine"))
     with pytest.raises(bl.DataError, match="does not match its checksum"):
         bl.CodedFiles.load(there)
+
+
+# k-means ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    """Points around three places, in Parquet files of several row groups, and as CSV."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2)) + 20 * rng.integers(3, size=(600, 1))
+    frame = pd.DataFrame(X, columns=["x", "y"])
+    (tmp_path / "parts").mkdir()
+    for number, piece in enumerate((frame[:250], frame[250:])):
+        piece.to_parquet(tmp_path / "parts" / f"{number}.parquet", index=False, row_group_size=90)
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    return X, tmp_path
+
+
+def test_kmeans_takes_every_kind(numbers, monkeypatch):
+    monkeypatch.setattr("bayes_lcs.clustering.lloyd_blocks.BLOCK_ROWS", 100)
+    X, folder = numbers
+    plain = bl.KMeans(3, init=X[:3]).fit(X)
+    for data in [folder / "parts", folder / "all.csv", *kinds(folder / "parts")]:
+        found = bl.KMeans(3, init=X[:3]).fit_file(data)
+        np.testing.assert_allclose(found.cluster_centers_, plain.cluster_centers_, rtol=1e-12)
+        np.testing.assert_array_equal(found.labels_, plain.labels_)
+        assert found.inertia_ == pytest.approx(plain.inertia_, rel=1e-12)
+        np.testing.assert_array_equal(
+            found.predict(pd.DataFrame(X, columns=["x", "y"])), plain.labels_
+        )
+
+
+def test_kmeans_of_files_draws_its_starts(numbers):
+    X, folder = numbers
+    found = bl.KMeans(3, n_init=3, random_state=0).fit_file(folder / "parts", start_rows=200)
+    assert len(found.results_) == 3
+    assert found.inertia_ == pytest.approx(bl.KMeans(3, n_init=5, random_state=0).fit(X).inertia_)
+    assert bl.KMeans(2).fit_file(folder / "parts", ignore=["y"]).cluster_centers_.shape == (2, 1)
+
+
+def test_kmeans_of_files_names_what_is_wrong(numbers):
+    _, folder = numbers
+    with pytest.raises(ValueError, match="n_samples=600 should be >= n_clusters=601"):
+        bl.KMeans(601).fit_file(folder / "parts")
+    piece = pd.read_parquet(folder / "parts" / "1.parquet")
+    piece.loc[130, "y"] = np.nan
+    piece.to_parquet(folder / "parts" / "1.parquet", index=False)
+    message = r"1\.parquet, row 130, column 'y': there is no number"
+    with pytest.raises(bl.DataError, match=message):
+        bl.KMeans(3).fit_file(folder / "parts")
+
+
+def test_moments_of_blocks_are_those_of_all_points():
+    X = np.random.default_rng(0).normal([0, 5, -5], size=(100, 3))
+    parts = [lloyd_blocks._moments(piece) for piece in np.split(X, [10, 70])]
+    found = reduce(lloyd_blocks._joined, parts)
+    assert found.num_rows == 100
+    np.testing.assert_allclose(found.mean, X.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(found.squares / 100, X.var(axis=0), rtol=1e-13)

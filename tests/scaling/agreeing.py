@@ -181,6 +181,22 @@ def partial_scan(executor):
     return {"probabilities": found.predict_proba(X), "parts": np.array(found.parts_)}
 
 
+def partial_scan_of_a_file(executor):
+    """Parts of whole row groups in a random order, until it is enough."""
+    X, _ = points()
+    frame = pd.DataFrame(X + np.random.default_rng(3).normal(size=X.shape), columns=list("abc"))
+    frame["town"] = np.where(np.arange(len(X)) % 3, "Ulm", "Bonn")
+    frame["kind"] = np.where(X[:, 0] > 12, "high", "low")
+    classifier = bl.PartialScanClassifier(
+        "tree", 20, tolerance=0.3, executor=executor, random_state=2
+    )
+    with TemporaryDirectory() as folder:
+        frame.to_parquet(f"{folder}/rows.parquet", index=False, row_group_size=60)
+        found = classifier.fit_file(f"{folder}/rows.parquet", label="kind", progress=False)
+    rows = frame.drop(columns="kind")
+    return {"probabilities": found.predict_proba(rows), "parts": np.array(found.parts_)}
+
+
 def kmeans(executor):
     X, weights = points()
     found = bl.KMeans(5, n_init=2, tol=0.0, random_state=0, executor=executor)
@@ -190,6 +206,25 @@ def kmeans(executor):
         "costs": np.array([result.inertia for result in found.results_]),
         "iterations": np.array([result.n_iter for result in found.results_]),
         "labels": found.labels_,
+    }
+
+
+def kmeans_of_files(executor):
+    """Workers read the rows; the plain way has them in memory."""
+    X, _ = points()
+    found = bl.KMeans(4, init=X[:4], tol=0.0, executor=executor)
+    if executor is None:
+        found.fit(X)
+    else:
+        with TemporaryDirectory() as folder:
+            for number, piece in enumerate(np.split(X, [130, 900, 2290])):
+                frame = pd.DataFrame(piece, columns=list("abc"))
+                frame.to_parquet(f"{folder}/{number}.parquet", index=False, row_group_size=70)
+            found.fit_file(folder)
+    return {
+        "centers": found.cluster_centers_,
+        "labels": found.labels_,
+        "cost": np.array([found.inertia_, found.n_iter_]),
     }
 
 
@@ -211,7 +246,9 @@ ALGORITHMS = {
     "annealing": annealing,
     "annealing from a guide": annealing_from_a_guide,
     "partial scan": partial_scan,
+    "partial scan of a file": partial_scan_of_a_file,
     "k-means": kmeans,
+    "k-means of files": kmeans_of_files,
     "k-means, empty cluster": kmeans_with_an_empty_cluster,
     "number of components": number_of_components,
     "tree of coresets": tree_of_coresets,

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import bayes_lcs as bl
+from bayes_lcs.classification import scanning
 from bayes_lcs.clustering import lloyd_blocks
 from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.inference import em_blocks
@@ -103,6 +104,72 @@ def test_rows_of_files_are_read_where_they_are_worked_on(executor, tmp_path):
         assert (source.reading.passes, source.reading.rows) == (1, size)
         sent.append(executor.traffic.sent - before)
     assert abs(sent[1] - sent[0]) < 2000
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    """A file of 40 row groups, and how it is scanned."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(8000, 3)), columns=list("abc"))
+    frame["kind"] = np.where(frame["a"] + 0.1 * frame["b"] > 0, "high", "low")
+    path = tmp_path_factory.mktemp("scan") / "rows.parquet"
+    frame.to_parquet(path, index=False, row_group_size=200)
+
+    def scan(executor):
+        classifier = bl.PartialScanClassifier(
+            "tree", 40, tolerance=0.0, executor=executor, random_state=2
+        )
+        return classifier.fit_file(path, label="kind", progress=False)
+
+    return path, scan
+
+
+def test_parts_of_files_are_read_where_they_are_trained_on(executor, labelled):
+    _, scan = labelled
+    plain = scan(None)
+    before = executor.traffic.sent
+    found = scan(executor)
+    assert found.parts_ == plain.parts_
+    assert len(found.parts_) > 10
+    read = [one.scan_.rows_read for one in (plain, found)]
+    # Whole parts are read ahead, as many as there are workers.
+    assert read[0] <= read[1] <= read[0] + 200 * executor.num_workers
+    if executor.num_workers == 1:
+        assert found.scan_.bytes_read == plain.scan_.bytes_read
+    assert executor.traffic.sent - before < 200 * 3 * 8 * len(found.parts_)
+
+
+def test_a_scan_of_a_file_goes_on_elsewhere(executor, labelled, tmp_path, monkeypatch):
+    _, scan = labelled
+    plain = scan(None)
+    take = scanning._Run.take
+
+    def interrupted(self, part, model):
+        if len(self.models) == 6:
+            raise KeyboardInterrupt
+        return take(self, part, model)
+
+    with monkeypatch.context() as patched, bl.checkpoints(tmp_path):
+        patched.setattr(scanning._Run, "take", interrupted)
+        with pytest.warns(InterruptedWarning, match="after 6 of 40 parts"):
+            scan(executor)
+    with bl.checkpoints(tmp_path) as kept:
+        found = scan(executor)
+    assert kept.recalled == 1
+    assert found.parts_ == plain.parts_
+
+
+def test_a_part_that_cannot_be_read_is_named(executor, tmp_path):
+    frame = pd.DataFrame({"a": np.arange(400.0), "kind": ["x", "y"] * 200})
+    path = tmp_path / "rows.parquet"
+    frame.to_parquet(path, index=False, row_group_size=20)
+    classifier = bl.PartialScanClassifier("tree", 20, executor=executor, random_state=0)
+    second = classifier.fit_file(path, label="kind", progress=False).parts_[1]
+    row = 20 * second + 7
+    frame.loc[row, "a"] = np.inf
+    frame.to_parquet(path, index=False, row_group_size=20)
+    with pytest.raises(bl.DataError, match=rf"rows\.parquet, row {row}, column 'a': the number is"):
+        classifier.fit_file(path, label="kind", progress=False)
 
 
 def test_files_missing_or_damaged_where_they_are_worked_on_are_named(executor, tmp_path):

@@ -17,6 +17,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import Any
 
 from bayes_lcs.core.errors import ExecutorError
@@ -152,7 +153,8 @@ class DaskExecutor(BaseExecutor):
             for nanny in self._cluster.workers.values():
                 nanny.auto_restart = False
                 if nanny.pid:
-                    os.kill(nanny.pid, signal.SIGKILL)
+                    with suppress(ProcessLookupError):
+                        os.kill(nanny.pid, signal.SIGKILL)
         if self._owns_client:
             self.client.close(timeout=LOOK)
         if self._cluster is not None:

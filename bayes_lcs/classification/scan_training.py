@@ -1,0 +1,159 @@
+"""Models of parts: here, side by side, or wherever an executor is.
+
+Parts that can be read in any order are read by whoever trains on them, but for the first, whose
+rows others are compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed, effective_n_jobs
+
+from bayes_lcs.classification.agreement import Agreement
+from bayes_lcs.classification.benefits import column_names
+from bayes_lcs.classification.scan_learners import fit_part
+from bayes_lcs.classification.scan_parts import PartSource, RowPart, check_finite
+from bayes_lcs.core.executors import Executor
+from bayes_lcs.core.interruption import interruptible
+from bayes_lcs.data.checkpoints import Work, fingerprint
+from bayes_lcs.data.counted_file import ReadCount
+from bayes_lcs.data.file_parts import PartReader
+from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
+
+__all__ = ["ScanPlan", "trained_parts"]
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """What to train, and when to stop."""
+
+    base: Any
+    features: Callable[[Any], Any]
+    benefit: Any
+    early_stop: bool
+    rule: Agreement
+    validation: str
+    validation_size: int
+    n_jobs: int | None
+    reads_on: bool
+    seed: int
+    executor: Executor | None = None
+
+
+class _Trained(NamedTuple):
+    """A part, without its rows if it was read elsewhere; its model; what it is known again by."""
+
+    part: RowPart
+    model: Any
+    digest: str
+    taken: ReadCount
+
+
+def trained_parts(
+    plan: ScanPlan, source: PartSource, written: Work
+) -> Iterator[tuple[RowPart, Any]]:
+    """Parts with their models, some trained side by side, or as they were written down."""
+    parts = iter(source)
+    known = list(written.pieces)
+    last: RowPart | None = None
+    for part, piece in zip(islice(parts, len(known)), known, strict=False):
+        if str(piece["part"]) != _digest(part):
+            raise source.error(
+                part, 0, None, "these rows are others than when the scan began; begin anew"
+            )
+        yield part, model_from_arrays(piece, plan.base)
+        last = part
+    is_kept = written.is_kept
+    for trained in _more(plan, source, parts, len(known), last, is_kept):
+        yield trained.part, trained.model
+        kept = model_arrays(trained.model) if is_kept else None
+        # A gap would make what follows useless.
+        is_kept = kept is not None
+        if kept is not None:
+            written.keep(dict, {**kept, "part": np.asarray(trained.digest)})
+
+
+def _more(
+    plan: ScanPlan,
+    source: PartSource,
+    parts: Iterator[RowPart],
+    done: int,
+    last: RowPart | None,
+    is_kept: bool,
+) -> Iterator[_Trained]:
+    """Parts after the first ``done``, of which the last is given."""
+    together = effective_n_jobs(plan.n_jobs) if plan.executor is None else plan.executor.num_workers
+    reader = None
+    if plan.executor is not None and not column_names(plan.benefit):  # those are looked at here
+        reader = source.reader()
+    if reader is None or plan.executor is None:
+        while batch := list(islice(parts, together)):
+            yield from _read_here(plan, batch, is_kept)
+        return
+    if last is None:
+        (last,) = islice(parts, 1)
+        yield from _read_here(plan, [last], is_kept)
+        done = 1
+    columns = list(plan.features(last.X.head(0)).columns)
+    train = partial(_read_and_train, reader, columns, plan.base, plan.seed, is_kept)
+    numbers = iter(reader.parts.order()[done:])
+    while tasks := list(islice(numbers, together)):
+        for trained in plan.executor.run(train, tasks):
+            source.count_more(trained.taken.num_rows, trained.taken.num_bytes)
+            yield trained
+
+
+def _read_here(plan: ScanPlan, batch: list[RowPart], is_kept: bool) -> Iterator[_Trained]:
+    features = [plan.features(part.X) for part in batch]
+    if plan.executor is not None:
+        # The features are what is learned from; other columns stay here.
+        tasks = [(X, part._replace(X=None)) for X, part in zip(features, batch, strict=True)]
+        models = plan.executor.run(partial(_train_task, plan.base, plan.seed), tasks)
+    elif len(batch) == 1:
+        models = [interruptible(partial(_train, plan.base, features[0], batch[0], plan.seed))]
+    else:
+        models = Parallel(len(batch))(
+            delayed(_train)(plan.base, X, part, plan.seed)
+            for X, part in zip(features, batch, strict=True)
+        )
+    for part, model in zip(batch, models, strict=True):
+        yield _Trained(part, model, _digest(part) if is_kept else "", ReadCount())
+
+
+def _read_and_train(
+    reader: PartReader, columns: list[str], base: Any, seed: int, is_kept: bool, number: int
+) -> _Trained:
+    count = ReadCount()
+    read = reader.read(number, count)
+    part = RowPart(read.number, read.first_row, read.frame, read.labels)
+    check_finite(part, reader.error)
+    model = _train(base, part.X[columns], part, seed)
+    digest = _digest(part) if is_kept else ""
+    return _Trained(part._replace(X=None), model, digest, count)
+
+
+def _digest(part: RowPart) -> str:
+    X = pd.util.hash_pandas_object(part.X) if isinstance(part.X, pd.DataFrame) else part.X
+    return fingerprint(part.number, X, part.y)
+
+
+def _train(base: Any, X: Any, part: RowPart, seed: int) -> Any:
+    try:
+        return fit_part(base, X, part.y, (seed + part.number) % np.iinfo(np.int32).max)
+    except Exception as error:
+        last = part.first_row + len(part.y) - 1
+        raise ValueError(
+            f"{type(base).__name__} cannot be trained on part {part.number + 1}, rows "
+            f"{part.first_row} to {last}: {error}"
+        ) from error
+
+
+def _train_task(base: Any, seed: int, task: tuple[Any, RowPart]) -> Any:
+    return _train(base, *task, seed)

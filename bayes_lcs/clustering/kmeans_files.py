@@ -1,0 +1,107 @@
+"""k-means of files that one process need not hold: workers read their rows themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from bayes_lcs.clustering import lloyd_blocks
+from bayes_lcs.clustering.kmeans_starts import draw_centers
+from bayes_lcs.clustering.lloyd_blocks import LloydOnBlocks
+from bayes_lcs.core.cores import num_cores
+from bayes_lcs.core.executors import Executor
+from bayes_lcs.core.local_executor import LocalExecutor
+from bayes_lcs.data.file_source import FileSource
+
+__all__ = ["ClustersFiles"]
+
+START_ROWS = 100_000
+
+
+class ClustersFiles:
+    """`fit_file` of `bayes_lcs.KMeans`."""
+
+    def fit_file(
+        self,
+        path: Any,
+        *,
+        features: Sequence[str] | None = None,
+        ignore: Iterable[str] = (),
+        start_rows: int = START_ROWS,
+    ) -> Self:
+        """Find clusters of the numbers of files.
+
+        Parquet files are read in blocks by whoever works on them, and stay in the memory of all
+        workers together. Others are read here, and sent.
+
+        Parameters
+        ----------
+        path
+            What `bayes_lcs.row_source` reads in pieces, or a source of numbers that it made.
+        features, ignore
+            The columns to use, or those to leave out.
+        start_rows
+            Starts are drawn from so many random rows.
+
+        Returns
+        -------
+        self : KMeans
+            The fitted clusterer.
+        """
+        if not isinstance(path, FileSource):
+            path = FileSource(path, features=features, ignore=ignore, kind="numbers")
+        _fit(self, path, start_rows)
+        return self
+
+
+def _fit(kmeans: Any, source: FileSource, start_rows: int) -> None:
+    kmeans._validate_params()
+    own = LocalExecutor(num_cores()) if kmeans.executor is None else None
+    try:
+        with closing(_placed(own or kmeans.executor, source)) as lloyd:
+            if kmeans.n_clusters > lloyd.num_rows:
+                raise ValueError(
+                    f"n_samples={lloyd.num_rows} should be >= n_clusters={kmeans.n_clusters}."
+                )
+            kmeans.results_ = [
+                lloyd.run(start, kmeans.max_iter, kmeans.tol)
+                for start in _starts(kmeans, source, min(start_rows, lloyd.num_rows))
+            ]
+            best = min(kmeans.results_, key=lambda result: result.inertia)
+            kmeans.cluster_centers_, kmeans.inertia_, kmeans.n_iter_ = best
+            kmeans.labels_ = lloyd.labels(kmeans.cluster_centers_)
+    finally:
+        if own is not None:
+            own.close()
+    kmeans._n_features_out = kmeans.n_clusters
+    kmeans.feature_names_in_ = np.array(source.features, dtype=object)
+    kmeans.n_features_in_ = len(source.features)
+
+
+def _placed(executor: Executor, source: FileSource) -> LloydOnBlocks:
+    ranges = source.row_ranges(lloyd_blocks.BLOCK_ROWS)
+    if ranges:
+        found = LloydOnBlocks.of_files(executor, source.number_reader, ranges)
+        source.count_pass()
+        return found
+    X = np.concatenate([frame.to_numpy() for frame in source.number_blocks()])
+    return LloydOnBlocks.of_array(executor, X, np.ones(len(X)))
+
+
+def _starts(kmeans: Any, source: FileSource, size: int) -> list[Any]:
+    if not isinstance(kmeans.init, str):
+        return [kmeans._given(np.empty((0, len(source.features))))]
+    rows = source.take(0, size).X
+    seeds = check_random_state(kmeans.random_state).randint(
+        np.iinfo(np.int32).max, size=kmeans.n_init
+    )
+    return [
+        draw_centers(
+            rows, kmeans.n_clusters, kmeans.init, np.random.RandomState(seed), np.ones(len(rows))
+        )
+        for seed in seeds
+    ]
