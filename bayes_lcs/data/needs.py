@@ -17,6 +17,7 @@ __all__ = [
     "compare_memory",
     "coreset_disk",
     "coreset_memory",
+    "draws_memory",
     "guided_memory",
     "partitions_memory",
     "rows_that_fit",
@@ -31,8 +32,13 @@ PROGRAMS = 1200 * MIB
 """What XLA takes to compile annealing and samplers; less where it finds them compiled."""
 SAMPLER = 500 * MIB
 """The same for one sampler alone."""
-BYTES_PER_NUMBER = 55.0
-"""Of draws while they are made, put together, and made into a partition."""
+BYTES_PER_NUMBER, NUMBERS_SEARCHED = 55.0, 2**25
+"""Of draws while they are made, put together, and made into a partition, which looks at no more
+numbers than this."""
+BYTES_PER_KEPT_NUMBER = 10.0
+"""Of draws beyond these: they are only kept, as 16 bits, and put together."""
+MOST_PAIRED = 200
+"""Groups of which pairs are drawn."""
 EM_PROGRAMS = 380 * MIB
 """The same for EM, with its tables of patterns."""
 POOL = 256 * MIB
@@ -58,6 +64,12 @@ def partitions_memory(num_groups: int) -> float:
     return 40.0 * MIB + 96.0 * 2.0**num_groups
 
 
+def draws_memory(numbers: float) -> float:
+    """Draws of so many numbers, all together."""
+    searched = min(numbers, NUMBERS_SEARCHED)
+    return BYTES_PER_NUMBER * searched + BYTES_PER_KEPT_NUMBER * (numbers - searched)
+
+
 def compare_memory(
     extent: Extent, num_groups: int, num_values: int, draws: int | None, predicts: bool
 ) -> float:
@@ -72,10 +84,11 @@ def compare_memory(
     predicts
         Whether there are rows to predict, for which prototypes are sampled.
     """
-    need = table_memory(extent) + 64.0 * num_groups * (num_values + num_groups)
+    paired = min(num_groups, MOST_PAIRED)
+    need = table_memory(extent) + 64.0 * (num_groups * num_values + paired**2)
     if draws is None:
         return need + partitions_memory(num_groups) + predicts * SAMPLER
-    return need + PROGRAMS + BYTES_PER_NUMBER * draws * num_groups
+    return need + PROGRAMS + draws_memory(float(draws) * num_groups)
 
 
 def guided_memory(num_groups: int, num_dimensions: int, chains: int) -> float:

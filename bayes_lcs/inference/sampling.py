@@ -13,7 +13,7 @@ from bayes_lcs.core.memory import require_memory
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PrototypeModel
-from bayes_lcs.data.needs import BYTES_PER_NUMBER
+from bayes_lcs.data.needs import draws_memory
 from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.inference import prototype_sampler, sharing_problem
 from bayes_lcs.inference.chains import ChainProblem, run_chains
@@ -55,7 +55,7 @@ def draw_posterior(
     sweeps = draws // 2 if warmup is None else warmup
     # Compiling the sampler takes memory too, but not where it is compiled already.
     require_memory(
-        BYTES_PER_NUMBER * draws * chains * _numbers_of_a_draw(model, data),
+        draws_memory(float(draws) * chains * _numbers_of_a_draw(model, data)),
         f"keeping {draws:,} draws of {chains:,} chains",
         "Take fewer draws or chains, or keep fewer of the sweeps with thin=",
     )
@@ -77,7 +77,8 @@ def draw_posterior(
     else:
         for draw in np.ndindex(z.shape[:2]):  # in place: all draws at once would not fit
             z[draw] = first_occurrence(z[draw])
-    unknown = {"z": z.astype(np.uint16 if data.num_groups <= 2**16 else np.uint32, copy=False)}
+    narrow = z.max(initial=0) < 2**16
+    unknown = {"z": z.astype(np.uint16 if narrow else np.uint32, copy=False)}
     concentration = info.pop("concentration", None)
     beta, labels = info.pop("beta"), info.pop("labels")
     if isinstance(getattr(model, "concentration", None), Gamma):

@@ -203,3 +203,10 @@ def test_point_clusters_at_their_smallest(tmp_path):
     assert all(0.99 < row[-1] < 1.3 for row in costs["rows"])
     assert [row[0] for row in restarts["rows"]] == [1, 8]
     assert len(throughput["rows"]) == 5
+
+
+@pytest.mark.slow
+def test_starts_of_many_groups_at_their_smallest(tmp_path):
+    assert main(["--smoke", "--out", str(tmp_path), "many_group_starts"]) == 0
+    (table,) = json.loads((tmp_path / "benchmarks.json").read_text())
+    assert [row[1] for row in table["rows"]] == ["truth", "grown", "one block", "64 blocks"]
