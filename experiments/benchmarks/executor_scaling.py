@@ -8,6 +8,9 @@ told from what is sent. Ratios are to the serial executor in the same run; media
 from __future__ import annotations
 
 import os
+import platform
+from datetime import date
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,7 +122,10 @@ def scaling_table(cells: list[Cell]) -> Table:
             "s of the first pass",
         ),
         rows,
-        ["Bytes of devices are those of tables put onto them and of sums that they add up."],
+        [
+            "Bytes of devices are those of tables put onto them and of sums that they add up.",
+            "BLAS and OpenMP have one thread for each worker; XLA decides for itself.",
+        ],
     )
 
 
@@ -328,7 +334,8 @@ def run(scale: Scale) -> list[Table]:
     ]
     loads.append(os.getloadavg()[0])
     tables[0].notes.append(
-        f"{num_cores()} cores; load of the machine, this run included, {min(loads):.1f} to "
+        f"{date.today()}, {num_cores()} cores, Python {platform.python_version()}, JAX "
+        f"{version('jax')}; load of the machine, this run included, {min(loads):.1f} to "
         f"{max(loads):.1f} ({loads[0]:.1f} before it began)."
     )
     return tables

@@ -66,9 +66,11 @@ def measure_cells(
     size = workers if kind == "devices" else 1
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={size}"
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    # A worker is a thread, also of BLAS and OpenMP; peers are told how many they have.
+    threads = {} if kind in PEERS else {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "experiments.executors.cells", json.dumps(order)],
-        env={**os.environ, "XLA_FLAGS": flags.strip(), "PYTHONPATH": path},
+        env={**os.environ, **threads, "XLA_FLAGS": flags.strip(), "PYTHONPATH": path},
         capture_output=True,
         text=True,
         timeout=PATIENCE,

@@ -80,7 +80,7 @@ def test_too_few_measurements_are_refused():
 
 
 def test_rows_are_drawn_from_their_clusters():
-    """Shares of values are the means of the clusters' own; chi-squared, a millionth fails."""
+    """Values of each cluster are as often as they should be, but for one case in a million."""
     from scipy.stats import chi2
 
     from experiments.executors.jobs import COMPONENTS, made_codes
