@@ -133,7 +133,9 @@ def compare_table(
         with suppress(NotExactError):
             summed = exact(clustered, known)
     evidences = None if summed is None else {clustered: evidence_of(summed)}
-    comparison = compare(FOUR_MODELS, known, seed=seed, precision=precision, known=evidences)
+    comparison = compare(
+        FOUR_MODELS, known, seed=seed, precision=precision, known=evidences, executor=executor
+    )
     if comparison.interrupted:
         raise ComparisonInterrupted(comparison)
     posterior: ExactPosterior | Posterior
