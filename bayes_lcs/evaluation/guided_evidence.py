@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.interruption import RunsInterrupted
 from bayes_lcs.core.memory import require_memory
 from bayes_lcs.data.needs import guided_memory
 from bayes_lcs.evaluation.bracketed_evidence import (
@@ -58,6 +59,11 @@ FEWEST_TEMPERATURES, MOST_TEMPERATURES = 16, 4096
 TRIAL_CHAINS = 16
 FEWEST_CHAINS = 8
 """Enough for bounds that hold whatever the weights are, if more cannot be afforded."""
+
+
+LONG_SWEEP, FEW_TOGETHER = 2e7, 2
+"""A sweep of so many look-ups takes a tenth of a second. From there on few chains move together:
+at Ctrl-C and in checkpoints only whole calls count."""
 
 
 class _Plan(NamedTuple):
@@ -144,6 +150,45 @@ def _settle(
         temperatures = int(min(wanted, most))
 
 
+def _annealed(
+    problem: GuidedProblem,
+    schedule: Schedule,
+    chains: int,
+    seed: int,
+    together: int,
+    progress: bool | None,
+    starts: NDArray[np.int32] | None = None,
+) -> FloatArray:
+    """Log weights ``(chains, 1)`` of chains forwards, or backwards from slots ``(chains, U)``.
+
+    Raises
+    ------
+    RunsInterrupted
+        After Ctrl-C, with those of the chains that had come to their end.
+    """
+    from bayes_lcs.inference.annealing import anneal
+
+    done: list[FloatArray] = []
+    for first in range(0, chains, together):
+        some = slice(first, min(first + together, chains))
+        own_seed = int(np.random.SeedSequence([seed, first]).generate_state(1)[0])
+        own = None if starts is None else problem.states(starts[some])
+        try:
+            _, found = anneal(
+                problem,
+                schedule,
+                chains=some.stop - some.start,
+                seed=own_seed,
+                starts=own,
+                progress=progress,
+            )
+        except RunsInterrupted as stopped:
+            kept = [weights for weights in (*done, stopped.log_weights) if weights.size]
+            raise RunsInterrupted(np.concatenate(kept) if kept else np.zeros((0, 1))) from None
+        done.append(found.log_weights)
+    return np.concatenate(done)
+
+
 def _num_chains(
     trial: FloatArray | None,
     precision: float | None,
@@ -191,7 +236,6 @@ def guided_evidence(
     bracket
         Whether to run backwards from draws too, for the upper end.
     """
-    from bayes_lcs.inference.annealing import anneal
     from bayes_lcs.inference.guides import arrangement, guided_problem
 
     labels, cells = data.schema.num_labels, data.schema.num_cells
@@ -224,9 +268,10 @@ def guided_evidence(
     schedule = _even(temperatures)
     chains = _num_chains(trial, precision, max_chains, groups, temperatures, affordable)
 
+    together = chains if sweep < LONG_SWEEP else FEW_TOGETHER
+
     def forwards() -> FloatArray:
-        _, done = anneal(problem, schedule, chains=chains, seed=seeds[3], progress=progress)
-        return done.log_weights
+        return _annealed(problem, schedule, chains, seeds[3], together, progress)
 
     def backwards() -> tuple[FloatArray, bool]:
         others = draws[half:].reshape(-1, groups)
@@ -234,15 +279,9 @@ def guided_evidence(
         nowhere = np.full((missing, 1), np.inf)
         if not placed:
             return nowhere, False
-        _, back = anneal(
-            problem,
-            schedule,
-            chains=len(placed),
-            seed=seeds[5],
-            starts=problem.states(np.array(placed)),
-            progress=progress,
-        )
-        return np.concatenate([back.log_weights, nowhere]), False
+        starts = np.array(placed)
+        back = _annealed(problem, schedule, len(starts), seeds[5], together, progress, starts)
+        return np.concatenate([back, nowhere]), False
 
     ends = from_both_ends(base, forwards, backwards if bracket else None)
     how = (
