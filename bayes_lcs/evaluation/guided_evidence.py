@@ -11,12 +11,14 @@ in look-ups of counts, never in seconds: the numbers must not depend on the cloc
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.executors import Executor
+from bayes_lcs.core.interruption import RunsInterrupted
 from bayes_lcs.core.memory import require_memory
 from bayes_lcs.data.needs import guided_memory
 from bayes_lcs.evaluation.bracketed_evidence import (
@@ -60,6 +62,11 @@ FEWEST_TEMPERATURES, MOST_TEMPERATURES = 16, 4096
 TRIAL_CHAINS = 16
 FEWEST_CHAINS = 8
 """Enough for bounds that hold whatever the weights are, if more cannot be afforded."""
+
+
+LONG_SWEEP, FEW_TOGETHER = 2e7, 2
+"""A sweep of so many look-ups takes a tenth of a second. From there on few chains move together:
+at Ctrl-C and in checkpoints only whole calls count."""
 
 
 class _Plan(NamedTuple):
@@ -150,6 +157,44 @@ def _settle(
         temperatures = int(min(wanted, most))
 
 
+def _annealed(
+    anneal: Anneal,
+    problem: GuidedProblem,
+    schedule: Schedule,
+    together: int,
+    progress: bool | None,
+    chains: int,
+    seed: int,
+    starts: NDArray[np.int32] | None = None,
+) -> FloatArray:
+    """Log weights ``(chains, 1)`` of chains forwards, or backwards from slots ``(chains, U)``.
+
+    Raises
+    ------
+    RunsInterrupted
+        After Ctrl-C, with those of the chains that had come to their end.
+    """
+    done: list[FloatArray] = []
+    for first in range(0, chains, together):
+        some = slice(first, min(first + together, chains))
+        own_seed = int(np.random.SeedSequence([seed, first]).generate_state(1)[0])
+        own = None if starts is None else {"z": starts[some]}
+        try:
+            _, found = anneal(
+                problem,
+                schedule,
+                chains=some.stop - some.start,
+                seed=own_seed,
+                starts=own,
+                progress=progress,
+            )
+        except RunsInterrupted as stopped:
+            kept = [weights for weights in (*done, stopped.log_weights) if weights.size]
+            raise RunsInterrupted(np.concatenate(kept) if kept else np.zeros((0, 1))) from None
+        done.append(found)
+    return np.concatenate(done)
+
+
 def _num_chains(
     trial: FloatArray | None,
     precision: float | None,
@@ -234,8 +279,11 @@ def guided_evidence(
         schedule = _even(temperatures)
         chains = _num_chains(trial, precision, max_chains, groups, temperatures, affordable)
 
+        together = chains if sweep < LONG_SWEEP else FEW_TOGETHER
+        run = partial(_annealed, anneal, problem, schedule, together, progress)
+
         def forwards() -> FloatArray:
-            return anneal(problem, schedule, chains=chains, seed=seeds[3], progress=progress)[1]
+            return run(chains, seeds[3])
 
         def backwards() -> tuple[FloatArray, bool]:
             others = draws[half:].reshape(-1, groups)
@@ -243,14 +291,7 @@ def guided_evidence(
             nowhere = np.full((missing, 1), np.inf)
             if not placed:
                 return nowhere, False
-            _, back = anneal(
-                problem,
-                schedule,
-                chains=len(placed),
-                seed=seeds[5],
-                starts={"z": np.array(placed)},
-                progress=progress,
-            )
+            back = run(len(placed), seeds[5], np.array(placed))
             return np.concatenate([back, nowhere]), False
 
         ends = from_both_ends(base, forwards, backwards if bracket else None)

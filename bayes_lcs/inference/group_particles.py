@@ -7,7 +7,9 @@ partitions. The block of a group has the weight
 
 with ``n`` groups read. The first groups are few and their partitions soon explored; when many have
 been read, another one hardly differs between particles: the estimate of a thousand groups takes
-little more than a thousand times that of one.
+little more than a thousand times that of one. That is so where a group has few rows. Of groups with
+many, the first ones soon share a block that one-by-one moves cannot part, and runs differ by
+thousands of nats: :mod:`bayes_lcs.inference.annealed_guide` is for these.
 """
 
 from __future__ import annotations

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import binom
 
 import bayes_lcs as bl
+from bayes_lcs.core.interruption import RunsInterrupted
 from bayes_lcs.evaluation import guided_evidence as guided
 from bayes_lcs.evaluation.bracketed_evidence import BothEnds, concluded, from_both_ends
 from bayes_lcs.evaluation.comparison import Comparison
 from bayes_lcs.evaluation.log_evidence import Bracket, EvidenceWarning, LogEvidence, MeanWeight
+from bayes_lcs.inference.annealing import Annealed
 from bayes_lcs.inference.guides import arrangement
 
 MODEL = bl.ClusteredNaiveBayes(concentration=1.5, feature_prior=0.7)
@@ -97,13 +101,12 @@ def test_more_groups_than_can_be_summed_over():
 
 
 @pytest.mark.slow
-def test_a_bracket_of_hundreds_of_groups_holds_the_way_back_from_their_own_partition():
-    """Data drawn from the model come with one exact draw from the posterior: how they were made."""
+def test_an_interval_of_hundreds_of_groups_is_narrow_and_above_a_single_partition():
+    """Any one partition bounds the evidence from below for certain: here that of the simulation."""
     model = bl.ClusteredNaiveBayes(concentration=2.0, feature_prior=0.5)
     data, truth = model.simulate(bl.Schema(2, (3, 3, 2, 2)), [12] * 300, seed=5)
     found = bl.evidence(model, data)
     assert found.method == "guided"
-    # A single partition bounds the evidence from below, for certain.
     assert found.upper > model.log_joint(data.counts(), truth.partition)
     assert found.upper - found.lower < 5.0
 
@@ -156,6 +159,34 @@ def test_draws_that_have_no_place_are_counted():
     draws = np.array([[0, 0, 1, 1], [0, 0, 0, 0], [0, 1, 2, 2]])
     placed, missing = guided._backward_starts(found, draws, 3, seed=0)
     assert (len(placed), missing) == (2, 1)
+
+
+def test_chains_a_few_at_a_time_are_all_different_and_kept_at_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Annealing is invented here: which chains are asked for, and what becomes of their weights."""
+    seeds, starts = [], np.arange(10, dtype=np.int32).reshape(5, 2)
+
+    class Problem:
+        def states(self, slots: NDArray) -> NDArray:
+            return slots
+
+    def invented(problem: object, schedule: object, **given: Any) -> tuple[object, Annealed]:
+        if len(seeds) == 2:
+            raise RunsInterrupted(np.zeros((0, 0)))
+        seeds.append(given["seed"])
+        assert len(given["starts"]) == given["chains"]
+        return problem, Annealed(given["starts"][:, :1].astype(float), None)
+
+    monkeypatch.setattr("bayes_lcs.inference.annealing.anneal", invented)
+    problem: Any = Problem()
+    with pytest.raises(RunsInterrupted) as cut:
+        guided._annealed(problem, guided._even(2), 5, 0, 2, False, starts)
+    assert cut.value.log_weights.tolist() == [[0.0], [2.0], [4.0], [6.0]]
+    assert len(set(seeds)) == 2
+    seeds.clear()
+    done = guided._annealed(problem, guided._even(2), 5, 0, 3, False, starts)
+    assert done.tolist() == starts[:, :1].tolist()
 
 
 def test_where_no_draw_is_summed_over_there_is_no_upper_end():
