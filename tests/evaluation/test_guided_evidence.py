@@ -17,7 +17,6 @@ from bayes_lcs.evaluation import guided_evidence as guided
 from bayes_lcs.evaluation.bracketed_evidence import BothEnds, concluded, from_both_ends
 from bayes_lcs.evaluation.comparison import Comparison
 from bayes_lcs.evaluation.log_evidence import Bracket, EvidenceWarning, LogEvidence, MeanWeight
-from bayes_lcs.inference.annealing import Annealed
 from bayes_lcs.inference.guides import arrangement
 
 MODEL = bl.ClusteredNaiveBayes(concentration=1.5, feature_prior=0.7)
@@ -161,31 +160,26 @@ def test_draws_that_have_no_place_are_counted():
     assert (len(placed), missing) == (2, 1)
 
 
-def test_chains_a_few_at_a_time_are_all_different_and_kept_at_ctrl_c(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_chains_a_few_at_a_time_are_all_different_and_kept_at_ctrl_c():
     """Annealing is invented here: which chains are asked for, and what becomes of their weights."""
     seeds, starts = [], np.arange(10, dtype=np.int32).reshape(5, 2)
+    problem: Any = None
 
-    class Problem:
-        def states(self, slots: NDArray) -> NDArray:
-            return slots
-
-    def invented(problem: object, schedule: object, **given: Any) -> tuple[object, Annealed]:
+    def invented(problem: object, schedule: object, **given: Any) -> tuple[object, NDArray]:
         if len(seeds) == 2:
             raise RunsInterrupted(np.zeros((0, 0)))
         seeds.append(given["seed"])
-        assert len(given["starts"]) == given["chains"]
-        return problem, Annealed(given["starts"][:, :1].astype(float), None)
+        slots = given["starts"]["z"]
+        assert len(slots) == given["chains"]
+        return problem, slots[:, :1].astype(float)
 
-    monkeypatch.setattr("bayes_lcs.inference.annealing.anneal", invented)
-    problem: Any = Problem()
+    anneal: Any = invented
     with pytest.raises(RunsInterrupted) as cut:
-        guided._annealed(problem, guided._even(2), 5, 0, 2, False, starts)
+        guided._annealed(anneal, problem, guided._even(2), 2, False, 5, 0, starts)
     assert cut.value.log_weights.tolist() == [[0.0], [2.0], [4.0], [6.0]]
     assert len(set(seeds)) == 2
     seeds.clear()
-    done = guided._annealed(problem, guided._even(2), 5, 0, 3, False, starts)
+    done = guided._annealed(anneal, problem, guided._even(2), 3, False, 5, 0, starts)
     assert done.tolist() == starts[:, :1].tolist()
 
 
