@@ -27,7 +27,7 @@ def stand_still(monkeypatch) -> Callable[..., None]:
     stuck: set[int] = set()
     fits = iter(range(10**9))
 
-    def draw_posterior(model, data, *, draws, chains, seed, progress):
+    def draw_posterior(model, data, *, draws, chains, seed, progress, executor):
         exact = bl.exact(model, data)
         z = exact.sample(draws * chains, seed).reshape(chains, draws, -1)
         if next(fits) in stuck:

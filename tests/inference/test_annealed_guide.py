@@ -118,7 +118,7 @@ def test_a_sweep_leaves_the_posterior_as_it_is():
     starts = np.array([found(num_anchors, num_slots).slots(z, rng) for z in drawn])
     posed = problem(num_anchors, num_slots)
     with jax.enable_x64(True):
-        states, keys = posed.states(starts), jax.random.split(jax.random.key(1), size)
+        states, keys = posed.states({"z": starts}), jax.random.split(jax.random.key(1), size)
         sweep = jax.vmap(lambda key, state: posed.design.sweep(posed.data, key, state, 1.0)[0])
         after = jax.jit(sweep)(keys, states)
         blocks = jax.vmap(lambda z: posed.design.state(posed.data, z))(after.z)
