@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # Kernels are compiled once for all tests, workers and runs on a machine.
@@ -22,3 +25,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("sweep", deadline=None)
 settings.load_profile("sweep" if os.environ.get("BAYES_LCS_SWEEP") else "repeatable")
+
+MOST_MAPPINGS = 30_000
+"""Of memory: Linux allows 65,530 a process, and every compiled program takes three or more."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _programs_are_forgotten() -> Iterator[None]:
+    """A process that has run two thousand tests would be ended by the next program it loads."""
+    yield
+    mappings = Path("/proc/self/maps")
+    if not mappings.exists() or "jax" not in sys.modules:
+        return
+    if mappings.read_bytes().count(b"\n") > MOST_MAPPINGS:
+        sys.modules["jax"].clear_caches()
