@@ -12,7 +12,7 @@ from bayes_lcs.data.columns import Cost, RawColumn, RawTable, Source, raw_column
 from bayes_lcs.data.errors import one_line
 from bayes_lcs.data.read_progress import reading_bar
 
-__all__ = ["check_nul", "check_type", "column_from_arrow", "columns_cost", "raw_from_parquet"]
+__all__ = ["check_nul", "check_type", "column_from_arrow", "footer_cost", "raw_from_parquet"]
 
 _BLOCK_ROWS = 1 << 16
 
@@ -60,28 +60,25 @@ def raw_from_parquet(path: Path) -> RawTable:
         except (pa.ArrowException, OSError) as error:
             raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
 
-    def cost(wanted: Sequence[str]) -> Cost:
-        return columns_cost(lambda: parquet.read_metadata(path), wanted, source)
+    def cost(_: Sequence[str]) -> Cost:
+        return footer_cost(lambda: parquet.read_metadata(path), source)
 
     return RawTable(names, source, read, blocks, cost, path)
 
 
-def columns_cost(footer: Callable[[], Any], wanted: Sequence[str], source: Source) -> Cost:
-    """Rows of a Parquet file, and bytes of some of its columns, as its footer tells them."""
+def footer_cost(footer: Callable[[], Any], source: Source) -> Cost:
+    """Rows of a Parquet file, and bytes of all its columns unpacked, as its footer tells them.
+
+    Columns are not looked at one by one: where the footer is damaged, pyarrow ends the process.
+    """
     import pyarrow as pa
 
     try:
         about = footer()
+        groups = [about.row_group(place) for place in range(about.num_row_groups)]
     except (pa.ArrowException, OSError) as error:
         raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
-    size = 0
-    for place in range(about.num_row_groups):
-        group = about.row_group(place)
-        for number in range(group.num_columns):
-            column = group.column(number)
-            if column.path_in_schema in wanted:
-                size += column.total_compressed_size
-    return Cost(about.num_rows, size)
+    return Cost(about.num_rows, sum(group.total_byte_size for group in groups))
 
 
 def check_type(name: str, kind: Any, source: Source) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from bayes_lcs.data.column_types import ColumnTypes
 from bayes_lcs.data.columns import Cost, RawColumn, RawTable, Source
 from bayes_lcs.data.errors import DataError, one_line
-from bayes_lcs.data.parquet_reader import check_type, column_from_arrow, columns_cost
+from bayes_lcs.data.parquet_reader import check_type, column_from_arrow, footer_cost
 from bayes_lcs.data.reader import raw_from_file
 
 __all__ = ["lies_in_pieces", "raw_tables"]
@@ -136,9 +136,9 @@ def _of_fragment(dataset: Any, fragment: Any, number: int, types: ColumnTypes) -
         except (pa.ArrowException, OSError) as error:
             raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
 
-    def cost(wanted: Sequence[str]) -> Cost:
+    def cost(_: Sequence[str]) -> Cost:
         if isinstance(fragment, ds.ParquetFileFragment):
-            return columns_cost(lambda: fragment.metadata, wanted, source)
+            return footer_cost(lambda: fragment.metadata, source)
         size = Path(path).stat().st_size if path and Path(path).is_file() else None
         return Cost(None if path else fragment.count_rows(), size)
 
