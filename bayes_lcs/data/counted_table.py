@@ -63,13 +63,7 @@ class CountedTable(GroupedTable):
 
     def select_groups(self, groups: Sequence[str] | Sequence[int]) -> CountedTable:
         """Some groups, given by names or codes, which become the only ones."""
-        known = {name: code for code, name in enumerate(self.group_names)}
-        chosen = []
-        for group in [groups] if isinstance(groups, str) else groups:
-            code = known.get(group, -1) if isinstance(group, str) else int(group)
-            if not 0 <= code < self.num_groups:
-                raise DataError(f"there is no group {group!r}", column=self.group_name)
-            chosen.append(code)
+        chosen = self.group_codes(groups)
         names = tuple(self.group_names[code] for code in chosen)
         return replace(self, group_names=names, counted=self.counted.take(chosen))
 

@@ -290,6 +290,15 @@ class GroupedTable:
 
     def select_groups(self, groups: Sequence[str] | Sequence[int]) -> GroupedTable:
         """The rows of some groups, given by names or codes, which become the only groups."""
+        chosen = self.group_codes(groups)
+        recode = np.full(self.num_groups + 1, -1, np.int32)  # the last entry serves code -1
+        recode[chosen] = np.arange(len(chosen))
+        kept = self.take(recode[self.groups] >= 0)
+        names = tuple(self.group_names[code] for code in chosen)
+        return replace(kept, groups=recode[kept.groups], group_names=names)
+
+    def group_codes(self, groups: Sequence[str] | Sequence[int]) -> list[int]:
+        """Codes of groups that are given by names or codes; others are an error."""
         known = {name: code for code, name in enumerate(self.group_names)}
         chosen = []
         for group in [groups] if isinstance(groups, str) else groups:
@@ -297,11 +306,7 @@ class GroupedTable:
             if not 0 <= code < self.num_groups:
                 raise DataError(f"there is no group {group!r}", column=self.group_name)
             chosen.append(code)
-        recode = np.full(self.num_groups + 1, -1, np.int32)  # the last entry serves code -1
-        recode[chosen] = np.arange(len(chosen))
-        kept = self.take(recode[self.groups] >= 0)
-        names = tuple(self.group_names[code] for code in chosen)
-        return replace(kept, groups=recode[kept.groups], group_names=names)
+        return chosen
 
     def with_labels(self, labels: ArrayLike) -> GroupedTable:
         """The same rows with other labels: codes, or names with None for missing."""
