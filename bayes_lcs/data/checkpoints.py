@@ -36,7 +36,16 @@ from bayes_lcs.core.errors import CheckpointWarning
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.storage import check_whole, write_with_checksum
 
-__all__ = ["Arrays", "Checkpoints", "Work", "checkpoints", "fingerprint", "is_keeping", "work"]
+__all__ = [
+    "Arrays",
+    "Checkpoints",
+    "Work",
+    "checkpoints",
+    "fingerprint",
+    "is_keeping",
+    "named_work",
+    "work",
+]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -102,6 +111,10 @@ class Checkpoints:
         above = self._under_way[-1] if self._under_way else ""
         self._counts[above] += 1
         return Work(self, f"{above}{self._counts[above]:04d}-{kind}", identity)
+
+    def named_work(self, kind: str, identity: str) -> Work:
+        """A computation that is known by what decides it, whenever it comes in the run."""
+        return Work(self, f"{kind}-{identity[:16]}", identity)
 
     def begin(self, name: str) -> None:
         """Computations from now on are parts of this one, which is not asked if it is known."""
@@ -341,6 +354,16 @@ def work(kind: str, *decisive: Any) -> Work:
     if _current is None:
         return Work(None)
     return _current.next_work(kind, fingerprint(*decisive))
+
+
+def named_work(kind: str, *decisive: Any) -> Work:
+    """The same for a computation that may come sooner, later, or not at all in a resumed run.
+
+    It must be a function of what is decisive and of nothing else, and hold no other computations.
+    """
+    if _current is None:
+        return Work(None)
+    return _current.named_work(kind, fingerprint(*decisive))
 
 
 def fingerprint(*things: Any) -> str:

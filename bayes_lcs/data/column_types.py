@@ -29,7 +29,8 @@ class ColumnTypes:
     """
 
     def __init__(self) -> None:
-        self._first: dict[str, tuple[str, Any, Source]] = {}
+        self.met: dict[str, tuple[str, str, str | None]] = {}
+        """For each column the kind of its values, its type, and the file where it was met."""
 
     def check(self, name: str, kind: Any, source: Source) -> None:
         """Refuse a column of another kind than where it was met first."""
@@ -38,10 +39,10 @@ class ColumnTypes:
         family = _family(kind)
         if family is None:
             return
-        known, before, where = self._first.setdefault(name, (family, kind, source))
+        known, before, where = self.met.setdefault(name, (family, str(kind), source.file))
         if family != known:
             raise source.error(
-                f"holds {family} ({kind}), but {known} ({before}) in {where.file}; store the "
+                f"holds {family} ({kind}), but {known} ({before}) in {where}; store the "
                 "column alike in all files, or leave it out with ignore=",
                 column=name,
             )

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,14 @@ from numpy.typing import NDArray
 from bayes_lcs.data.errors import DataError
 
 __all__ = [
+    "BEGINNING",
+    "Block",
     "Cost",
+    "Mark",
     "RawColumn",
     "RawTable",
     "Source",
+    "file_stamp",
     "is_missing",
     "natural_order",
     "parse_number",
@@ -56,6 +60,35 @@ class Cost(NamedTuple):
     bytes: int | None
 
 
+class Mark(NamedTuple):
+    """How far a table was read: rows, and bytes of text (as UTF-8) and line breaks, if it is text.
+
+    Reading can go on from here, in this process or in another.
+    """
+
+    rows: int = 0
+    text: int = 0
+    lines: int = 0
+
+
+BEGINNING = Mark()
+
+
+class Block(NamedTuple):
+    """Consecutive rows as an Arrow table, and how far was read when they end."""
+
+    table: Any
+    mark: Mark
+
+
+class ReadsBlocks(Protocol):
+    """Reads columns piece by piece, in the order of the rows; from a mark on, if one is given."""
+
+    def __call__(self, wanted: Sequence[str], after: Mark = BEGINNING, /) -> Iterator[Block]:
+        """The rows after a mark."""
+        ...
+
+
 @dataclass(frozen=True)
 class RawColumn:
     """One column of text: ``codes`` into distinct ``names``, -1 where the source has no value.
@@ -80,17 +113,24 @@ class RawColumn:
 class RawTable:
     """The column names of a source, and a function that reads some of the columns.
 
-    ``blocks`` reads the same columns of a file piece by piece, as Arrow tables in the order of the
-    rows, so that the whole is never in memory; ``cost`` says what that will take. ``path`` is the
-    Parquet file that this is, if it is one: any of its rows can then be read without the others.
+    ``blocks`` reads the same columns of a file piece by piece, so that the whole is never in
+    memory; ``cost`` says what that will take. ``path`` is the Parquet file that this is, if it is
+    one: any of its rows can then be read without the others. ``stamp`` changes with the file.
     """
 
     names: tuple[str, ...]
     source: Source
     read: Callable[[Sequence[str]], dict[str, RawColumn]]
-    blocks: Callable[[Sequence[str]], Iterator[Any]] | None = None
+    blocks: ReadsBlocks | None = None
     cost: Callable[[Sequence[str]], Cost] = lambda _: Cost(None, None)
     path: Path | None = None
+    stamp: str = ""
+
+
+def file_stamp(path: Path) -> str:
+    """Name, size and time of a file: what changes when it does."""
+    about = path.stat()
+    return f"{path.name}, {about.st_size} bytes, {about.st_mtime_ns}"
 
 
 def is_missing(value: Any) -> bool:

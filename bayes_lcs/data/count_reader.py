@@ -25,17 +25,9 @@ from bayes_lcs.data.counted_table import CountedTable
 from bayes_lcs.data.extent import table_extent
 from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.selection import as_list, check_option, find_columns, missing_tokens
-from bayes_lcs.data.vocabulary import Vocabulary
+from bayes_lcs.data.vocabulary import AnyNames, Vocabulary
 
 __all__ = ["read_counts"]
-
-
-class _GroupNames(Vocabulary):
-    """Names of groups: of them there may be any number."""
-
-    def _check(self, name: str, row: int | None, source: Source, start: int) -> None:
-        if "\x00" in name:
-            super()._check(name, row, source, start)
 
 
 class _GrowingCounts:
@@ -152,13 +144,13 @@ def read_counts(
     wanted = [*chosen, label, group]
     tokens = missing_tokens(missing_values, wanted, raw)
     names: dict[str, Vocabulary] = {
-        name: (_GroupNames if name == group else Vocabulary)(name, tokens[name]) for name in wanted
+        name: (AnyNames if name == group else Vocabulary)(name, tokens[name]) for name in wanted
     }
     counts = {name: _GrowingCounts() for name in (*chosen, label)}
     types, rows = ColumnTypes(), 0
     assert raw.blocks is not None
     with progress_bar("counting", table_extent(path).rows, progress) as tick:
-        for block in raw.blocks(wanted):
+        for block, _ in raw.blocks(wanted):
             codes = {}
             for name in wanted:
                 cells = block.column(name)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from bayes_lcs.data.columns import Source
+from bayes_lcs.data.columns import BEGINNING, Mark, Source
 from bayes_lcs.data.counted_file import CountedFile, ReadCount
 from bayes_lcs.data.csv_cut import last_record_end
 from bayes_lcs.data.csv_scan import (
@@ -50,11 +51,15 @@ class CsvFormat:
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive rows as an Arrow table, and the bytes of the file that were read for them."""
+    """Consecutive rows as an Arrow table, and the bytes of the file that were read for them.
+
+    ``mark`` is where they end.
+    """
 
     table: Any
     begin: int
     end: int
+    mark: Mark
 
     def rows_before(self, place: int) -> int:
         """How many of its rows end before a byte of the file, as if all were equally long."""
@@ -71,7 +76,7 @@ class Piece:
 
     def after(self, rows: int) -> Piece:
         """The piece without its first rows."""
-        return Piece(self.table.slice(rows), self.place_after(rows), self.end)
+        return Piece(self.table.slice(rows), self.place_after(rows), self.end, self.mark)
 
 
 class CsvPieces:
@@ -87,9 +92,19 @@ class CsvPieces:
         A packed file is read by so many bytes at a time.
     most
         No piece is longer than this many bytes of text, unless a record is.
+    after
+        Where to go on: at the end of a piece that was read before. Text that is packed, or not
+        UTF-8, is gone through again up to there, but not parsed.
     """
 
-    def __init__(self, form: CsvFormat, count: ReadCount, block: int, most: int = _MOST) -> None:
+    def __init__(
+        self,
+        form: CsvFormat,
+        count: ReadCount,
+        block: int,
+        most: int = _MOST,
+        after: Mark = BEGINNING,
+    ) -> None:
         self._form = form
         self._count = count
         self._most = most
@@ -100,8 +115,11 @@ class CsvPieces:
         self._rest: bytes | None = None
         self._line = 1
         self._row = -1 if form.has_header else 0
+        self._parsed_text = 0
         self.at_end = False
         """Whether the end of the file was seen."""
+        if after != BEGINNING:
+            self._go_on(after)
 
     def __enter__(self) -> Self:
         return self
@@ -126,12 +144,32 @@ class CsvPieces:
             table = self._parsed(self._records(goal))
         except (pa.ArrowException, UnicodeError, EOFError, OSError, zlib.error) as error:
             raise self._explained(error) from error
-        return Piece(table, begin, self.position)
+        mark = Mark(max(self._row, 0), self._parsed_text, self._line - 1)
+        return Piece(table, begin, self.position, mark)
+
+    def _go_on(self, after: Mark) -> None:
+        """Begin behind the text of a mark."""
+        rest = self._after_bom(self._text(len(codecs.BOM_UTF8), len(codecs.BOM_UTF8)))
+        left = after.text - len(rest)
+        if left > 0 and self._decoder is None and self._unpacked is None:
+            self._raw.seek(left, io.SEEK_CUR)
+            rest = b""
+        else:
+            while left > 0 and not self.at_end:
+                rest = self._text(self.position + self._most, 1)
+                left -= len(rest)
+            rest = rest[len(rest) + left :] if left < 0 else b""
+        self._rest = rest
+        self._row, self._parsed_text, self._line = after.rows, after.text, after.lines + 1
+
+    @staticmethod
+    def _after_bom(text: bytes) -> bytes:
+        return text.removeprefix(codecs.BOM_UTF8)
 
     def _records(self, goal: int) -> bytes:
         """Bytes that hold whole records."""
         if self._rest is None:
-            text = self._text(goal, len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
+            text = self._after_bom(self._text(goal, len(codecs.BOM_UTF8)))
         else:
             text = self._rest + self._text(goal, 1)
         end, is_open = last_record_end(text, self._form.delimiter)
@@ -144,6 +182,7 @@ class CsvPieces:
             end = len(text)
         self._rest = text[end:]
         self._line += _line_breaks(text[:end])
+        self._parsed_text += end
         return text[:end]
 
     def _open_quote(self, before: bytes) -> DataError:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
 
-from bayes_lcs.data.columns import Cost, RawColumn, RawTable, Source
+from bayes_lcs.data.column_reading import read_columns
+from bayes_lcs.data.columns import (
+    BEGINNING,
+    Block,
+    Cost,
+    Mark,
+    RawColumn,
+    RawTable,
+    Source,
+    file_stamp,
+)
 from bayes_lcs.data.counted_file import ReadCount
-from bayes_lcs.data.csv_pieces import CsvFormat, CsvPieces
+from bayes_lcs.data.csv_pieces import CsvFormat, CsvPieces, Piece
 from bayes_lcs.data.csv_scan import (
-    find_bad_bytes,
-    find_ragged_row,
-    find_unclosed_quote,
     is_packed,
     line_of_row,
-    open_bytes,
     read_header,
-    text_encoding,
 )
-from bayes_lcs.data.errors import DataError, one_line
-from bayes_lcs.data.parquet_reader import check_nul, column_from_arrow
-from bayes_lcs.data.read_progress import TickingFile, reading_bar
+from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.read_progress import reading_bar
 
 __all__ = ["PIECE_BYTES", "raw_from_csv"]
 
@@ -55,12 +57,15 @@ def raw_from_csv(
     names = _column_names(path, cells, line, header)
     has_header = header is True
     line_of = partial(line_of_row, path, encoding, delimiter, has_header)
-    source = Source(path.name, line_of)
+    source, stamp = Source(path.name, line_of), file_stamp(path)
 
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
-        return _read(path, encoding, delimiter, names, wanted, source, has_header)
+        found = read_columns(blocks, source, wanted, stamp)
+        if has_header and wanted and not found[wanted[0]].codes.size:
+            raise source.error("there are no rows, only a header")
+        return found
 
-    def blocks(wanted: Sequence[str]) -> Iterator[Any]:
+    def blocks(wanted: Sequence[str], after: Mark = BEGINNING, /) -> Iterator[Block]:
         form = CsvFormat(
             path,
             encoding,
@@ -71,12 +76,12 @@ def raw_from_csv(
             is_packed(path),
             source,
         )
-        return _blocks(form)
+        return _blocks(form, after)
 
     def cost(_: Sequence[str]) -> Cost:
         return Cost(None, path.stat().st_size)
 
-    return RawTable(tuple(names), source, read, blocks, cost)
+    return RawTable(tuple(names), source, read, blocks, cost, stamp=stamp)
 
 
 def _column_names(
@@ -112,93 +117,21 @@ def _column_names(
     return names
 
 
-def _read(
-    path: Path,
-    encoding: str,
-    delimiter: str,
-    names: list[str],
-    wanted: Sequence[str],
-    source: Source,
-    has_header: bool,
-) -> dict[str, RawColumn]:
-    import pyarrow as pa
-    from pyarrow import csv
+def _blocks(form: CsvFormat, after: Mark) -> Iterator[Block]:
+    """The file in pieces of text cells; while one is worked on the next is read, and no more."""
 
-    text = pa.dictionary(pa.int32(), pa.string())
-    options = _options(encoding, delimiter, names, wanted, has_header, text)
-    try:
-        _check_quotes(path, encoding, delimiter)
-        with reading_bar(path, path.stat().st_size) as tick, TickingFile(path, tick) as file:
-            text_of_file = gzip.GzipFile(fileobj=file) if is_packed(path) else file
-            table = csv.read_csv(text_of_file, **options)
-    except (pa.ArrowException, UnicodeError, EOFError, OSError, zlib.error) as error:
-        _explain(path, encoding, delimiter, names, error)
-    return {
-        name: check_nul(column_from_arrow(name, table.column(name), source), source)
-        for name in wanted
-    }
+    def read() -> Piece | None:
+        return None if pieces.at_end else pieces.read(pieces.position + PIECE_BYTES)
 
-
-def _options(
-    encoding: str,
-    delimiter: str,
-    names: list[str],
-    wanted: Sequence[str],
-    has_header: bool,
-    text: Any,
-) -> dict[str, Any]:
-    """How pyarrow is to read: every cell as text, nothing guessed."""
-    from pyarrow import csv
-
-    codec = text_encoding(encoding)
-    return {
-        "read_options": csv.ReadOptions(
-            column_names=None if has_header else names,
-            encoding="utf8" if codec == "utf-8-sig" else codec,
-            block_size=_CHUNK,
-        ),
-        "parse_options": csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        "convert_options": csv.ConvertOptions(
-            column_types=dict.fromkeys(names, text),
-            include_columns=list(wanted),
-            strings_can_be_null=False,
-        ),
-    }
-
-
-def _blocks(form: CsvFormat) -> Iterator[Any]:
-    """The file in pieces of text cells, as Arrow tables; nothing is read ahead."""
     with (
-        CsvPieces(form, ReadCount(), PIECE_BYTES, PIECE_BYTES) as pieces,
+        CsvPieces(form, ReadCount(), PIECE_BYTES, PIECE_BYTES, after) as pieces,
         reading_bar(form.path, form.path.stat().st_size) as tick,
+        ThreadPoolExecutor(1) as aside,
     ):
-        while not pieces.at_end:
-            piece = pieces.read(pieces.position + PIECE_BYTES)
+        tick(pieces.position)
+        coming = aside.submit(read)
+        while (piece := coming.result()) is not None:
+            coming = aside.submit(read)
             if piece.table.num_rows:
-                yield piece.table
+                yield Block(piece.table, piece.mark)
             tick(piece.end - piece.begin)
-
-
-def _check_quotes(path: Path, encoding: str, delimiter: str) -> None:
-    """Look for a quote that is never closed, if the number of quotes allows one."""
-    quotes = 0
-    with open_bytes(path) as stream:
-        while chunk := stream.read(_CHUNK):
-            quotes += chunk.count(b'"')
-    if quotes % 2:
-        find_unclosed_quote(path, encoding, delimiter)
-
-
-def _explain(
-    path: Path, encoding: str, delimiter: str, names: list[str], error: Exception
-) -> NoReturn:
-    """Raise the error that names the line and column on which reading failed."""
-    if "Empty CSV file or block" in str(error):
-        raise DataError("there are no rows, only a header", file=path.name) from None
-    if isinstance(error, EOFError):
-        raise DataError(f"the gzip file is cut short: {error}", file=path.name) from None
-    if isinstance(error, gzip.BadGzipFile | zlib.error):
-        raise DataError(f"the gzip file is damaged: {error}", file=path.name) from None
-    find_ragged_row(path, encoding, delimiter, names)
-    find_bad_bytes(path, encoding, delimiter, names)
-    raise DataError(f"cannot be read as CSV: {one_line(error)}", file=path.name) from error

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.data.checkpoints import Arrays, named_work
 from bayes_lcs.data.column_types import ColumnTypes
-from bayes_lcs.data.columns import RawTable, Source
+from bayes_lcs.data.columns import BEGINNING, Mark, RawTable, Source
 from bayes_lcs.data.number_rows import NumberReader, RowRange, finite_numbers
 from bayes_lcs.data.raw_tables import raw_tables
 from bayes_lcs.data.row_order import FirstRows, KeyStream
@@ -20,7 +23,29 @@ from bayes_lcs.data.vocabulary import Vocabulary, block_numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FileSource"]
+__all__ = ["START", "FileSource", "Place"]
+
+
+class Place(NamedTuple):
+    """How far a source was read: files that were, how far the next one was, and bytes before it."""
+
+    files: int = 0
+    mark: Mark = BEGINNING
+    bytes: int = 0
+
+    @classmethod
+    def of_numbers(cls, numbers: Sequence[int]) -> Place:
+        """From `numbers`."""
+        files, *mark, size = (int(number) for number in numbers)
+        return cls(files, Mark(*mark), size)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """To be written down."""
+        return (self.files, *self.mark, self.bytes)
+
+
+START = Place()
 
 
 class FileSource(RowSource):
@@ -66,6 +91,8 @@ class FileSource(RowSource):
         self._given = _given_values(values, self._columns, first)
         self._types = ColumnTypes()
         self._num_rows = 0
+        self.place = START
+        """How far the last pass has come; `number_blocks` goes on from there."""
 
     @property
     def num_rows(self) -> int:
@@ -104,16 +131,19 @@ class FileSource(RowSource):
         assert self._pool is not None
         return self._as_rows(self._pool[start:stop])
 
-    def number_blocks(self) -> Generator[pd.DataFrame]:
-        """Pieces of the files as frames of numbers, in the order in which they lie; read once."""
+    def number_blocks(self, after: Place = START) -> Generator[pd.DataFrame]:
+        """Pieces of the files as frames of numbers, in the order in which they lie; read once.
+
+        With ``after``, which `place` was at the end of such a piece, those that follow it.
+        """
         import pandas as pd
 
         before = self.reading.rows
-        for source, start, block in self._blocks():
+        for source, start, block in self._blocks(after):
             rows = finite_numbers(block, self._columns, self._missing, source, start)
             self.reading.rows += len(rows)
             yield pd.DataFrame(rows, columns=self._columns)
-        if self.reading.rows == before:
+        if after == START and self.reading.rows == before:
             raise self._tables[0].source.error("there are no rows")
         self.reading.passes += 1
 
@@ -192,11 +222,17 @@ class FileSource(RowSource):
         self._begin_coding()
         self._pool = None  # the old one need not lie beside the new one
         total = 0
-        for source, start, block in self._blocks():
-            own = keys.draw(block.num_rows)
-            rows = self._coded(block, source, start)
-            first.offer(own, rows)
-            total += block.num_rows
+        with named_work("reading", *self._decisive(), size) as kept:
+            if kept.state is not None:
+                total = self._go_on(kept.state, first)
+                keys.skip(total)
+            for source, start, block in self._blocks(self.place if total else START):
+                own = keys.draw(block.num_rows)
+                rows = self._coded(block, source, start)
+                first.offer(own, rows)
+                total += block.num_rows
+                kept.keep(partial(self._reached, self.place, total, first.held))
+            kept.end(partial(self._reached, self.place, total, first.held))
         if not total:
             raise self._tables[0].source.error("there are no rows")
         if self._num_rows and total != self._num_rows:
@@ -209,17 +245,54 @@ class FileSource(RowSource):
         self._num_rows = total
         self._pool = first.rows()
 
-    def _blocks(self) -> Iterator[tuple[Source, int, Any]]:
+    def _decisive(self) -> tuple[Any, ...]:
+        """All that decides what a pass over the files finds."""
+        stamps = [(table.source.file, table.stamp, *table.cost(())) for table in self._tables]
+        missing = [(name, sorted(self._missing[name])) for name in self._columns]
+        given = [(name, *values) for name, values in self._given.items()]
+        return (stamps, self._kind, self._target, missing, given, self._seed)
+
+    def _reached(
+        self, place: Place, total: int, held: list[tuple[NDArray[Any], NDArray[Any]]]
+    ) -> Arrays:
+        """What a pass has found so far. Names that were met later do no harm."""
+        names = {name: entry.kept for name, entry in self._vocabulary.items()}
+        text = json.dumps({"names": names, "types": self._types.met})
+        parts = {f"keys{i}": keys for i, (keys, _) in enumerate(held)}
+        parts |= {f"rows{i}": rows for i, (_, rows) in enumerate(held)}
+        numbers = np.array([total, len(held), *place.numbers])
+        return {"numbers": numbers, "names": np.frombuffer(text.encode(), np.uint8), **parts}
+
+    def _go_on(self, state: Arrays, first: FirstRows) -> int:
+        """Take up a pass where it was written down; the rows that it had read."""
+        total, num_held, *place = state["numbers"].tolist()
+        text = json.loads(state["names"].tobytes())
+        for name, kept in text["names"].items():
+            self._vocabulary[name].go_on(*kept)
+        self._types.met = {name: tuple(kind) for name, kind in text["types"].items()}
+        for i in range(num_held):
+            first.offer(state[f"keys{i}"], state[f"rows{i}"])
+        self.place = Place.of_numbers(place)
+        return int(total)
+
+    def _blocks(self, after: Place = START) -> Iterator[tuple[Source, int, Any]]:
         """Pieces of the files, each with where it comes from and its first row in its file."""
-        for table in self._tables:
+        size, mark = after.bytes, after.mark
+        self.reading.bytes += size
+        for number in range(after.files, len(self._tables)):
+            table = self._tables[number]
             assert table.blocks is not None
-            start, held = 0, 0
+            held = 0
             known = table.cost(self._columns).bytes
-            for block in table.blocks(self._columns):
-                yield table.source, start, block
-                start += block.num_rows
-                held += block.nbytes
-            self.reading.bytes += held if known is None else known
+            for block in table.blocks(self._columns, mark):
+                start, mark = mark.rows, block.mark
+                self.place = Place(number, mark, size)
+                yield table.source, start, block.table
+                held += block.table.nbytes
+            held = held if known is None else known
+            self.reading.bytes += held
+            size, mark = size + held, BEGINNING
+        self.place = Place(len(self._tables), BEGINNING, size)
 
     def _coded(self, block: Any, source: Source, start: int) -> NDArray[Any]:
         """A piece as one array: codes of names, or numbers."""

@@ -61,7 +61,7 @@ def table_memory(extent: Extent) -> float:
 
 def partitions_memory(num_groups: int) -> float:
     """The sums over all partitions, and those for each number of clusters."""
-    return 40.0 * MIB + 96.0 * 2.0**num_groups
+    return 40.0 * MIB + 96.0 * 2.0 ** min(num_groups, 1000)  # no float is larger than 2^1024
 
 
 def draws_memory(numbers: float) -> float:

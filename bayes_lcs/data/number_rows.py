@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.data.arrow_columns import check_type
 from bayes_lcs.data.columns import Source
 from bayes_lcs.data.errors import one_line
-from bayes_lcs.data.parquet_reader import check_type
 from bayes_lcs.data.vocabulary import block_numbers
 
 __all__ = ["NumberReader", "RowRange", "finite_numbers"]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from bayes_lcs.data.arrow_columns import check_type
 from bayes_lcs.data.columns import Source
 from bayes_lcs.data.counted_file import CountedFile, ReadCount
 from bayes_lcs.data.csv_parts import even_sizes
 from bayes_lcs.data.errors import one_line
-from bayes_lcs.data.parquet_reader import check_type
 
 __all__ = ["ParquetParts", "groups_by_part"]
 

@@ -1,4 +1,4 @@
-"""Parquet files and Arrow columns."""
+"""Parquet files."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from bayes_lcs.data.columns import Cost, RawColumn, RawTable, Source, raw_column
+from bayes_lcs.data.arrow_columns import check_type, marked
+from bayes_lcs.data.column_reading import read_columns
+from bayes_lcs.data.columns import (
+    BEGINNING,
+    Block,
+    Cost,
+    Mark,
+    RawColumn,
+    RawTable,
+    Source,
+    file_stamp,
+)
 from bayes_lcs.data.errors import one_line
 from bayes_lcs.data.read_progress import reading_bar
 
-__all__ = ["check_nul", "check_type", "column_from_arrow", "footer_cost", "raw_from_parquet"]
+__all__ = ["footer_cost", "raw_from_parquet"]
 
 _BLOCK_ROWS = 1 << 16
 
@@ -22,7 +31,7 @@ def raw_from_parquet(path: Path) -> RawTable:
     import pyarrow as pa
     from pyarrow import parquet
 
-    source = Source(path.name)
+    source, stamp = Source(path.name), file_stamp(path)
     try:
         schema = parquet.read_schema(path)
         names = tuple(name for name in schema.names if not name.startswith("__index_level_"))
@@ -35,18 +44,9 @@ def raw_from_parquet(path: Path) -> RawTable:
             raise source.error("the name holds a NUL byte; the file is damaged", column=name)
 
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
-        for name in wanted:
-            check_type(name, schema.field(name).type, source)
-        try:
-            table = parquet.read_table(path, columns=list(wanted))
-        except (pa.ArrowException, OSError) as error:
-            raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
-        return {
-            name: check_nul(column_from_arrow(name, table.column(name), source), source)
-            for name in wanted
-        }
+        return read_columns(blocks, source, wanted, stamp)
 
-    def blocks(wanted: Sequence[str]) -> Iterator[Any]:
+    def blocks(wanted: Sequence[str], after: Mark = BEGINNING, /) -> Iterator[Block]:
         for name in wanted:
             check_type(name, schema.field(name).type, source)
         try:
@@ -54,16 +54,34 @@ def raw_from_parquet(path: Path) -> RawTable:
                 parquet.ParquetFile(path) as file,
                 reading_bar(path, file.metadata.num_rows) as tick,
             ):
-                for batch in file.iter_batches(_BLOCK_ROWS, columns=list(wanted)):
-                    yield pa.Table.from_batches([batch])
-                    tick(batch.num_rows)
+                before, groups = _groups_after(file.metadata, after.rows)
+                tick(before)
+                tables = file.iter_batches(_BLOCK_ROWS, groups, list(wanted))
+                for block in marked(map(_as_table, tables), after, before):
+                    yield block
+                    tick(block.table.num_rows)
         except (pa.ArrowException, OSError) as error:
             raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
 
     def cost(_: Sequence[str]) -> Cost:
         return footer_cost(lambda: parquet.read_metadata(path), source)
 
-    return RawTable(names, source, read, blocks, cost, path)
+    return RawTable(names, source, read, blocks, cost, path, stamp)
+
+
+def _groups_after(about: Any, rows: int) -> tuple[int, list[int]]:
+    """The row groups from that which holds the row after so many, and the rows before them."""
+    before, group = 0, 0
+    while group < about.num_row_groups and before + about.row_group(group).num_rows <= rows:
+        before += about.row_group(group).num_rows
+        group += 1
+    return before, list(range(group, about.num_row_groups))
+
+
+def _as_table(batch: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.Table.from_batches([batch])
 
 
 def footer_cost(footer: Callable[[], Any], source: Source) -> Cost:
@@ -79,70 +97,3 @@ def footer_cost(footer: Callable[[], Any], source: Source) -> Cost:
     except (pa.ArrowException, OSError) as error:
         raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
     return Cost(about.num_rows, sum(group.total_byte_size for group in groups))
-
-
-def check_type(name: str, kind: Any, source: Source) -> None:
-    """Refuse a column whose cells are no single values of text."""
-    import pyarrow.types as types
-
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if types.is_nested(kind):
-        raise source.error(
-            f"holds nested cells ({kind}); flatten them into columns of single values, or leave "
-            f"the column out with ignore=[{name!r}]",
-            column=name,
-        )
-    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        raise source.error(
-            f"holds bytes ({kind}), not text; store it as strings, or leave it out with "
-            f"ignore=[{name!r}]",
-            column=name,
-        )
-
-
-def column_from_arrow(name: str, chunks: Any, source: Source) -> RawColumn:
-    """Dictionary-code an Arrow column. A dictionary in a Parquet file keeps order and all values.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> column = column_from_arrow("x", pa.chunked_array([["b", None], ["a", "b"]]), Source())
-    >>> column.names, column.codes.tolist()
-    (('b', 'a'), [0, -1, 1, 0])
-    """
-    import pyarrow as pa
-    import pyarrow.types as types
-
-    kind = chunks.type
-    if types.is_null(kind):
-        return RawColumn(name, np.full(len(chunks), -1, np.int32), ())
-    # A text file has no dictionary of its own: the one pyarrow builds for it means nothing.
-    fixed = types.is_dictionary(kind) and source.line_of is None
-    if not types.is_dictionary(kind):
-        if types.is_string_view(kind):
-            chunks = chunks.cast(pa.string())
-        chunks = chunks.dictionary_encode()
-    merged = chunks.combine_chunks()
-    codes = merged.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    uniques = merged.dictionary
-    if types.is_floating(uniques.type):
-        # NumPy scalars print 0.1 in single precision as it was meant.
-        return raw_column(name, codes, list(uniques.to_numpy(zero_copy_only=False)), fixed=fixed)
-    try:
-        values = uniques.to_pylist()
-    except UnicodeDecodeError as error:
-        raise source.error(f"holds bytes that are no text: {error}", column=name) from None
-    return raw_column(name, codes, values, fixed=fixed)
-
-
-def check_nul(column: RawColumn, source: Source) -> RawColumn:
-    """The column, if no cell holds a NUL byte, which no result file could hold."""
-    for code, text in enumerate(column.names):
-        if "\x00" in text:
-            raise source.error(
-                "the cell holds a NUL byte; the file is damaged or not a text file",
-                row=column.first_row(code),
-                column=column.name,
-            )
-    return column

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.data.arrow_columns import column_from_arrow
 from bayes_lcs.data.columns import Source, parse_number
 from bayes_lcs.data.errors import DataError, one_line
-from bayes_lcs.data.parquet_reader import column_from_arrow
 
 if TYPE_CHECKING:
     import pandas as pd

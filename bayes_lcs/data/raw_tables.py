@@ -7,10 +7,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from bayes_lcs.data.arrow_columns import check_type, marked
+from bayes_lcs.data.column_reading import read_columns
 from bayes_lcs.data.column_types import ColumnTypes
-from bayes_lcs.data.columns import Cost, RawColumn, RawTable, Source
+from bayes_lcs.data.columns import BEGINNING, Block, Cost, Mark, RawColumn, RawTable, Source
 from bayes_lcs.data.errors import DataError, one_line
-from bayes_lcs.data.parquet_reader import check_type, column_from_arrow, footer_cost
+from bayes_lcs.data.parquet_reader import footer_cost
 from bayes_lcs.data.reader import raw_from_file
 
 __all__ = ["lies_in_pieces", "raw_tables"]
@@ -115,7 +117,7 @@ def _of_fragment(dataset: Any, fragment: Any, number: int, types: ColumnTypes) -
     source = Source(path or f"piece {number} of the data set")
     in_folder = set(ds.get_partition_keys(fragment.partition_expression))
 
-    def blocks(wanted: Sequence[str]) -> Iterator[Any]:
+    def tables(wanted: Sequence[str]) -> Iterator[Any]:
         try:
             own = fragment.physical_schema
             for name in wanted:
@@ -142,7 +144,7 @@ def _of_fragment(dataset: Any, fragment: Any, number: int, types: ColumnTypes) -
         size = Path(path).stat().st_size if path and Path(path).is_file() else None
         return Cost(None if path else fragment.count_rows(), size)
 
-    return _table(dataset.schema.names, source, blocks, cost)
+    return _table(dataset.schema.names, source, tables, cost)
 
 
 # Dask ---------------------------------------------------------------------------------------------
@@ -167,7 +169,7 @@ def _of_partition(frame: Any, number: int, size: int) -> RawTable:
 
     source = Source(f"partition {number} of {size}")
 
-    def blocks(wanted: Sequence[str]) -> Iterator[Any]:
+    def tables(wanted: Sequence[str]) -> Iterator[Any]:
         part = frame[list(wanted)].partitions[number].compute()
         try:
             table = pa.Table.from_pandas(part, preserve_index=False)
@@ -177,14 +179,14 @@ def _of_partition(frame: Any, number: int, size: int) -> RawTable:
             check_type(name, table.schema.field(name).type, source)
         yield table
 
-    return _table(frame.columns, source, blocks, lambda _: Cost(None, None))
+    return _table(frame.columns, source, tables, lambda _: Cost(None, None))
 
 
-def _table(names: Any, source: Source, blocks: Any, cost: Any) -> RawTable:
+def _table(names: Any, source: Source, tables: Any, cost: Any) -> RawTable:
+    def blocks(wanted: Sequence[str], after: Mark = BEGINNING, /) -> Iterator[Block]:
+        return marked(tables(wanted), after)
+
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
-        import pyarrow as pa
-
-        table = pa.concat_tables(blocks(wanted))
-        return {name: column_from_arrow(name, table.column(name), source) for name in wanted}
+        return read_columns(blocks, source, wanted, str(cost(wanted)))
 
     return RawTable(tuple(names), source, read, blocks, cost)

@@ -38,6 +38,10 @@ class KeyStream:
         own = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
         self._bits = np.random.PCG64(own)
 
+    def skip(self, num_rows: int) -> None:
+        """Leave out the keys of some rows."""
+        self._bits.advance(num_rows)
+
     def draw(self, num_rows: int) -> KeyArray:
         """The keys of the next rows."""
         return self._bits.random_raw(num_rows)
@@ -92,6 +96,11 @@ class FirstRows:
         self._held += len(keys)
         if self._held >= self.size + max(self.size // 2, 1):
             self._clear()
+
+    @property
+    def held(self) -> list[tuple[KeyArray, NDArray[Any]]]:
+        """Keys and rows that are held now, in the order in which they were offered."""
+        return list(zip(self._keys, self._rows, strict=True))
 
     def _clear(self) -> None:
         """Drop what is no longer among the first."""

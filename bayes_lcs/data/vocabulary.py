@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.data.arrow_columns import column_from_arrow
 from bayes_lcs.data.columns import Source, natural_order, parse_number
-from bayes_lcs.data.parquet_reader import column_from_arrow
 
-__all__ = ["MOST_CATEGORIES", "Vocabulary", "block_numbers"]
+__all__ = ["MOST_CATEGORIES", "AnyNames", "Vocabulary", "block_numbers"]
 
 MOST_CATEGORIES = 10_000
 """A column with more different values than this is not taken for a category."""
@@ -79,6 +79,16 @@ class Vocabulary:
                 column=self.name,
             )
 
+    @property
+    def kept(self) -> tuple[list[str], bool]:
+        """Names in the order in which they were met, and whether that is their final order."""
+        return list(self._known), self._fixed
+
+    def go_on(self, names: Sequence[str], is_fixed: bool) -> None:
+        """Take up what another one has kept."""
+        self._known = {name: code for code, name in enumerate(names)}
+        self._fixed, self._order = is_fixed, None
+
     def order_met(self) -> tuple[str, ...]:
         """All names in the order in which they were met."""
         return tuple(self._known)
@@ -93,6 +103,14 @@ class Vocabulary:
         """From the codes given so far to places in the final order; the last entry is for -1."""
         places = {name: place for place, name in enumerate(self.order())}
         return np.array([*(places[name] for name in self._known), -1], np.int32)
+
+
+class AnyNames(Vocabulary):
+    """Names of which there may be any number."""
+
+    def _check(self, name: str, row: int | None, source: Source, start: int) -> None:
+        if "\x00" in name:
+            super()._check(name, row, source, start)
 
 
 def block_numbers(

@@ -147,7 +147,7 @@ def _save_assignments(
     def write(part: Path) -> None:
         writer: Any = None
         assert raw.blocks is not None
-        for block in raw.blocks(list(raw.names)):
+        for block, _ in raw.blocks(list(raw.names)):
             chosen, probability = _best_clusters(model, block, names)
             np.add.at(counts, chosen, 1)
             if not as_parquet:
@@ -185,8 +185,8 @@ def _best_clusters(
 
 def _text(cells: Any) -> Any:
     """Cells of a piece as the text that names them, None where missing."""
+    from bayes_lcs.data.arrow_columns import column_from_arrow
     from bayes_lcs.data.columns import Source
-    from bayes_lcs.data.parquet_reader import column_from_arrow
 
     column = column_from_arrow("", cells, Source())
     names = [None if name == "" else name for name in column.names]

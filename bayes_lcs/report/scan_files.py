@@ -91,14 +91,14 @@ def _rows(raw: RawTable, classifier: PartialScanClassifier) -> pd.DataFrame:
     """The features of a file, of the kinds that were learned from; its text lies in no memory."""
     import pandas as pd
 
-    from bayes_lcs.data.parquet_reader import column_from_arrow
+    from bayes_lcs.data.arrow_columns import column_from_arrow
 
     names = [str(name) for name in classifier.feature_names_in_]
     _check_columns(raw, names)
     assert raw.blocks is not None
     pieces: list[pd.DataFrame] = []
     start = 0
-    for block in raw.blocks(names):
+    for block, _ in raw.blocks(names):
         columns = [column_from_arrow(name, block.column(name), raw.source) for name in names]
         kinds = [column.name in classifier._kinds.names for column in columns]
         cells = [

@@ -9,7 +9,7 @@ import numpy as np
 
 import bayes_lcs as bl
 from bayes_lcs.data.file_parts import FileParts
-from bayes_lcs.data.parquet_reader import column_from_arrow
+from bayes_lcs.data.arrow_columns import column_from_arrow
 from bayes_lcs.data.reader import raw_from_file
 
 Cells = list[list[str | None]]
