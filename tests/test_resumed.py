@@ -10,7 +10,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.data import checkpoints as module
-from bayes_lcs.data import parquet_reader
+from bayes_lcs.data import csv_reader, parquet_reader
 from bayes_lcs.inference import annealed_chains, partition_sums, subset_convolution
 from bayes_lcs.report.coreset_files import coreset_of_file
 
@@ -37,6 +37,7 @@ def dies(monkeypatch):
         monkeypatch.setattr(module, name, 0.0)
     monkeypatch.setattr(annealed_chains, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(parquet_reader, "_BLOCK_ROWS", 500)
+    monkeypatch.setattr(csv_reader, "PIECE_BYTES", 2000)
     # Convolutions of a few groups are looked at as those of many are.
     monkeypatch.setattr(subset_convolution, "CHUNK_BITS", 1)
     monkeypatch.setattr(partition_sums, "FEW_GROUPS", 0)
@@ -109,13 +110,57 @@ def scan():
     return {"chances": model.predict_proba(X), "trace": model.scan_.trace.drop(columns="seconds")}
 
 
-def stream(folder):
-    path = folder / "points.parquet"
+def points(folder, kind):
+    path = folder / f"points.{kind}"
     if not path.exists():
-        X = np.random.default_rng(0).normal(size=(6000, 3))
-        pd.DataFrame(X, columns=list("abc")).to_parquet(path, row_group_size=500)
-    small, _ = coreset_of_file(path, 3, 50, stream=True)
-    return {"points": small.points, "weights": small.weights}
+        frame = pd.DataFrame(np.random.default_rng(0).normal(size=(6000, 3)), columns=list("abc"))
+        if kind == "parquet":
+            frame.to_parquet(path, row_group_size=500)
+        else:
+            frame.to_csv(path, index=False)
+    return path
+
+
+def small(folder, kind="parquet", **options):
+    found, _ = coreset_of_file(points(folder, kind), 3, 50, **options)
+    return {"points": found.points, "weights": found.weights}
+
+
+def tree(folder, kind):
+    with bl.executor("serial") as here:
+        X = bl.row_source(points(folder, kind), kind="numbers")
+        found = bl.coreset_tree(X, 3, 50, block_rows=700, executor=here)
+    return {"points": found.points, "weights": found.weights, "rows": found.num_rows}
+
+
+def array_tree():
+    X = np.random.default_rng(0).normal(size=(6000, 3))
+    found = bl.coreset_tree(X, 3, 50, block_rows=700)
+    return {"points": found.points, "weights": found.weights}
+
+
+def files_of_names(folder):
+    """Three files: text, packed text, and Parquet."""
+    if not (folder / "names").exists():
+        (folder / "names").mkdir()
+        rng = np.random.default_rng(0)
+        frame = pd.DataFrame({name: rng.choice(list("bca"), 3000) for name in ("x", "y", "user")})
+        frame.to_csv(folder / "names" / "1.csv", index=False)
+        many = pd.concat([frame.replace("a", 'é"\n')] * 20)  # packed text is read in larger pieces
+        many.to_csv(folder / "names" / "2.csv.gz", index=False)
+        frame.to_parquet(folder / "names" / "3.parquet", row_group_size=700)
+    return folder / "names"
+
+
+def sampled(folder):
+    source = bl.row_source(files_of_names(folder), memory=4 * 3 * 200, seed=1)
+    one, other = source.take(0, 150).X, source.take(100, 2000).X
+    return {"first": one, "larger": other, "rows": source.num_rows}
+
+
+def grouped(folder, name):
+    table = bl.read_grouped(files_of_names(folder) / name, group="user", label="y")
+    return {"features": table.features, "labels": table.labels, "names": table.group_names}
 
 
 def masked(data):
@@ -147,7 +192,16 @@ WORKS = {
     "em, accelerated": lambda *_: mixture(acceleration="squarem"),
     "learning curve": lambda *_: learning_curve(),
     "scan": lambda *_: scan(),
-    "coreset of a stream": lambda _, folder: stream(folder),
+    "coreset of a stream": lambda _, folder: small(folder, stream=True),
+    "coreset of a stream of text": lambda _, folder: small(folder, "csv", stream=True),
+    "coreset at once": lambda _, folder: small(folder, "csv"),
+    "coreset tree of an array": lambda *_: array_tree(),
+    "coreset tree of text": lambda _, folder: tree(folder, "csv"),
+    "coreset tree of parquet": lambda _, folder: tree(folder, "parquet"),
+    "samples of files": lambda _, folder: sampled(folder),
+    "reading text": lambda _, folder: grouped(folder, "1.csv"),
+    "reading packed text": lambda _, folder: grouped(folder, "2.csv.gz"),
+    "reading parquet": lambda _, folder: grouped(folder, "3.parquet"),
 }
 
 

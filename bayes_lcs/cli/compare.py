@@ -15,6 +15,7 @@ from bayes_lcs.cli.manners import (
     print_json,
     readable,
     remove_others,
+    require_room,
     say,
     shown_name,
     writable_folder,
@@ -104,7 +105,7 @@ def compare(
     asked = as_asked(locals())
     from bayes_lcs.core.memory import require_memory
     from bayes_lcs.data.extent import table_extent
-    from bayes_lcs.data.needs import compare_disk, compare_memory, table_memory
+    from bayes_lcs.data.needs import compare_disk, compare_memory, reading_disk, table_memory
     from bayes_lcs.data.reader import read_grouped
     from bayes_lcs.inference.exact import MAX_GROUPS
     from bayes_lcs.report.comparison_files import (
@@ -120,29 +121,32 @@ def compare(
     size = f"{extent.rows:,} rows of {extent.columns:,} columns"
     larger = "leave columns out with --ignore, or use a larger machine"
     require_memory(table_memory(extent), f"reading {size}", f"Take fewer rows, {larger}")
-    data = read_grouped(
-        file,
-        group=group,
-        label=label,
-        ignore=ignore or (),
-        bins=_bins(bins or ()),
-        categorical=categorical or (),
-        header=not no_header,
-    )
-    made, groups = draws * chains, data.num_groups
-    predicts, cells = bool((data.labels < 0).any()), data.schema.num_labels * data.schema.num_cells
-    ways = [made, None] if groups <= MAX_GROUPS else [made]
-    require_memory(
-        min(compare_memory(extent, groups, cells, way, predicts) for way in ways),
-        f"comparing models on {groups:,} groups with {made:,} draws",
-        f"Take fewer --draws or --chains, {larger}",
-    )
-    folder = writable_folder(out, compare_disk(extent, groups, made, groups <= MAX_GROUPS))
+    cuts = _bins(bins or ())
+    folder = writable_folder(out, reading_disk(extent))
     settings = {**asked, "seed": seed}
     with (
         resumable(folder / ".checkpoint", resume, file, settings),
         asked_executor(executor, scheduler, workers) as runner,
     ):
+        data = read_grouped(
+            file,
+            group=group,
+            label=label,
+            ignore=ignore or (),
+            bins=cuts,
+            categorical=categorical or (),
+            header=not no_header,
+        )
+        made, groups = draws * chains, data.num_groups
+        predicts = bool((data.labels < 0).any())
+        cells = data.schema.num_labels * data.schema.num_cells
+        ways = [made, None] if groups <= MAX_GROUPS else [made]
+        require_memory(
+            min(compare_memory(extent, groups, cells, way, predicts) for way in ways),
+            f"comparing models on {groups:,} groups with {made:,} draws",
+            f"Take fewer --draws or --chains, {larger}",
+        )
+        require_room(folder, compare_disk(extent, groups, made, groups <= MAX_GROUPS))
         try:
             found = compare_table(
                 data, seed=seed, draws=draws, chains=chains, precision=precision, executor=runner

@@ -199,13 +199,19 @@ def writable_folder(path: Path, need: float = 0.0) -> Path:
             f"{path}: this folder cannot be written to ({error.strerror or error}). Choose another "
             "with --out"
         ) from error
+    require_room(path, need, free)
+    return path
+
+
+def require_room(path: Path, need: float, free: int | None = None) -> None:
+    """Refuse work that would write more into a folder than the disk has room for."""
+    free = shutil.disk_usage(path).free if free is None else free
     if need > free:
         raise OSError(
             f"{path}: the results and what is kept on the way need about {human_bytes(need)} of "
             f"disk, and only {human_bytes(free)} are free. Make room, or choose another folder "
             "with --out"
         )
-    return path
 
 
 def _remove_empty_folders() -> None:

@@ -23,7 +23,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -187,15 +187,12 @@ class Work:
     ----------
     state
         As it was written last, or None.
-    pieces
-        As they were written, in their order.
     """
 
     def __init__(self, kept: Checkpoints | None, name: str = "", identity: str = "") -> None:
         self._kept, self._name, self._identity = kept, name, identity
         self.state: dict[str, NDArray[Any]] | None = None
-        self.pieces: list[dict[str, NDArray[Any]]] = []
-        self._files = 0
+        self._files = self._files_before = 0
         # Together, so that Ctrl-C never finds new pieces with an old state.
         self._unwritten: tuple[list[Arrays], Callable[[], Arrays] | None] = ([], None)
         self._began = self._last = time.monotonic()
@@ -213,17 +210,26 @@ class Work:
                 "Choose another folder, or remove this one and begin anew",
                 file=str(kept.folder),
             )
-        self._files = int(state.pop("files"))
-        for number in range(self._files):
-            found = kept.read(f"{self._name}.{number:04d}")
-            if found is None:
-                raise DataError(
-                    f"a checkpoint is missing; remove {kept.folder} and begin anew",
-                    file=f"{kept.folder}/{self._name}.{number:04d}.npz",
-                )
-            self.pieces += _unpacked(found)
+        self._files = self._files_before = int(state.pop("files"))
         self.state = state
         kept.recalled += 1
+
+    def each_piece(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Pieces that were written before this run, in their order; a file of them at a time."""
+        for number in range(self._files_before):
+            assert self._kept is not None
+            found = self._kept.read(f"{self._name}.{number:04d}")
+            if found is None:
+                raise DataError(
+                    f"a checkpoint is missing; remove {self._kept.folder} and begin anew",
+                    file=f"{self._kept.folder}/{self._name}.{number:04d}.npz",
+                )
+            yield from _unpacked(found)
+
+    @cached_property
+    def pieces(self) -> list[dict[str, NDArray[Any]]]:
+        """All of these."""
+        return list(self.each_piece())
 
     @property
     def is_kept(self) -> bool:

@@ -35,9 +35,8 @@ def read_columns(
     """
     names = {name: AnyNames(name, frozenset()) for name in wanted}
     with named_work("reading", stamp, list(wanted)) as kept:
-        pieces: list[Arrays] = list(kept.pieces)
+        pieces: list[Arrays] = list(kept.each_piece())
         mark = BEGINNING if kept.state is None else _go_on(kept.state, names)
-        kept.pieces.clear()
         for block in blocks(wanted, mark):
             start, mark = mark.rows, block.mark
             piece = {

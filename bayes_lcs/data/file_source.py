@@ -34,7 +34,7 @@ class Place(NamedTuple):
     bytes: int = 0
 
     @classmethod
-    def of_numbers(cls, numbers: Sequence[int]) -> Place:
+    def of_numbers(cls, numbers: Iterable[int]) -> Place:
         """From `numbers`."""
         files, *mark, size = (int(number) for number in numbers)
         return cls(files, Mark(*mark), size)
@@ -222,7 +222,7 @@ class FileSource(RowSource):
         self._begin_coding()
         self._pool = None  # the old one need not lie beside the new one
         total = 0
-        with named_work("reading", *self._decisive(), size) as kept:
+        with named_work("reading", *self.identity, size) as kept:
             if kept.state is not None:
                 total = self._go_on(kept.state, first)
                 keys.skip(total)
@@ -245,8 +245,9 @@ class FileSource(RowSource):
         self._num_rows = total
         self._pool = first.rows()
 
-    def _decisive(self) -> tuple[Any, ...]:
-        """All that decides what a pass over the files finds."""
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """All that decides what a pass over the files finds: what is kept of it goes by this."""
         stamps = [(table.source.file, table.stamp, *table.cost(())) for table in self._tables]
         missing = [(name, sorted(self._missing[name])) for name in self._columns]
         given = [(name, *values) for name, values in self._given.items()]

@@ -148,15 +148,29 @@ def coreset_memory(extent: Extent, size: int, stream: bool) -> float:
     return need + max(_pieces(extent) + numbers, 3.0 * numbers)
 
 
+def reading_disk(extent: Extent) -> float:
+    """What is kept of a table while it is read, so that it need not be read again."""
+    return PAGES + 4.0 * extent.cells
+
+
 def compare_disk(extent: Extent, num_groups: int, draws: int, sums: bool) -> float:
     """Draws, or sums over partitions, for checkpoints too; predictions of at most all rows."""
     subsets = 80.0 * 2.0**num_groups if sums else 0.0
-    return PAGES + 3.0 * draws * (2 * num_groups + 80) + 2.0 * extent.cell_bytes + subsets
+    return (
+        reading_disk(extent)
+        + 3.0 * draws * (2 * num_groups + 80)
+        + 2.0 * extent.cell_bytes
+        + subsets
+    )
 
 
 def cluster_disk(extent: Extent) -> float:
-    """The input once more, with a cluster and its probability in each row."""
-    return PAGES + extent.file_bytes + 30.0 * extent.rows
+    """The input once more, with a cluster and its probability in each row; and rows as read.
+
+    Rows and their clusters are kept on the way, of several samples the largest twice at most.
+    """
+    kept = 2.0 * (4.0 * extent.cells + 8.0 * extent.rows) + 10.0 * extent.rows
+    return PAGES + extent.file_bytes + 30.0 * extent.rows + kept
 
 
 def scan_disk(extent: Extent, learner: str, predicted: Extent | None) -> float:

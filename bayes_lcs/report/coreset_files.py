@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Iterable
 from functools import partial
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.data.checkpoints import Arrays, work
 from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.file_source import FileSource
+from bayes_lcs.data.file_source import START, FileSource, Place
 from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
-from bayes_lcs.data.number_blocks import number_blocks
 from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.report.mixture_files import check_enough_rows
 from bayes_lcs.report.spreadsheet import write_csv
+from bayes_lcs.scaling.coreset_leaves import check_size
 from bayes_lcs.scaling.coreset_stream import CoresetStream
-from bayes_lcs.scaling.coreset_tree import LARGEST_NUMBER, coreset_tree
+from bayes_lcs.scaling.coreset_tree import coreset_tree
 from bayes_lcs.scaling.coresets import Coreset, coreset
 
 __all__ = ["coreset_of_file", "save_coreset"]
@@ -53,64 +53,55 @@ def coreset_of_file(
         Where blocks are reduced, in a tree (`bayes_lcs.coreset_tree`); ``stream`` is then not
         looked at.
     """
-    if executor is not None:
-        return _coreset_of_blocks(path, k, size, method, ignore, header, seed, executor)
-    with closing(number_blocks(path, ignore=list(ignore), header=header)) as blocks:
-        make = _streamed if stream else _at_once
-        return make(blocks, Path(path), k, size, method, seed)
-
-
-def _at_once(
-    blocks: Iterator[pd.DataFrame], path: Path, k: int, size: int, method: str, seed: int
-) -> tuple[Coreset, list[str]]:
-    frame = pd.concat(blocks, ignore_index=True)
-    _check(frame.columns, path)
-    _check_sizes(frame, path)
-    check_enough_rows(len(frame), k, path)
-    small = coreset(frame.to_numpy(), k, size, method=method, random_state=seed)
-    return small, list(map(str, frame.columns))
-
-
-def _streamed(
-    blocks: Iterator[pd.DataFrame], path: Path, k: int, size: int, method: str, seed: int
-) -> tuple[Coreset, list[str]]:
-    tree = CoresetStream(k, size, method=method, random_state=seed)
-    names: list[str] = []
-    with work("stream", k, size, method, seed, path.name) as written:
-        done = 0
-        if written.state is not None:
-            done, tree = int(written.state["blocks"]), model_from_arrays(written.state, tree)
-        for number, block in enumerate(blocks):
-            names = names or list(map(str, block.columns))
-            _check(names, path)
-            _check_sizes(block, path)
-            if number >= done:
-                tree.push(block.to_numpy())
-                if written.is_kept:
-                    written.keep(partial(_reached, copy.deepcopy(tree), number + 1))
-    check_enough_rows(tree.num_rows, k, path)
-    return tree.coreset(reduced=True), names
-
-
-def _coreset_of_blocks(
-    path: str | PathLike[str],
-    k: int,
-    size: int,
-    method: str,
-    ignore: Iterable[str],
-    header: bool,
-    seed: int,
-    executor: Executor,
-) -> tuple[Coreset, list[str]]:
     source = FileSource(path, ignore=list(ignore), kind="numbers", header=header)
     _check(source.features, path)
-    small = coreset_tree(source, k, size, method=method, random_state=seed, executor=executor)
-    check_enough_rows(small.num_rows, k, path)
+    if executor is not None:
+        small = coreset_tree(source, k, size, method=method, random_state=seed, executor=executor)
+        check_enough_rows(small.num_rows, k, path)
+    elif stream:
+        tree = CoresetStream(k, size, method=method, random_state=seed)
+        tree = _streamed(source, tree, seed, Path(path))
+        check_enough_rows(tree.num_rows, k, path)
+        small = tree.coreset(reduced=True)
+    else:
+        rows = _all_numbers(source, Path(path))
+        check_enough_rows(len(rows), k, path)
+        small = coreset(rows, k, size, method=method, random_state=seed)
     return small, source.features
 
 
-def _reached(tree: CoresetStream, blocks: int) -> Arrays:
-    return {**(model_arrays(tree) or {}), "blocks": np.asarray(blocks)}
+def _all_numbers(source: FileSource, path: Path) -> NDArray[np.float64]:
+    with work("numbers", *source.identity) as kept:
+        pieces = [piece["rows"] for piece in kept.each_piece()]
+        place = START if kept.state is None else Place.of_numbers(kept.state["place"])
+        for block in source.number_blocks(place):
+            pieces.append(block.to_numpy())
+            check_size(pieces[-1], source.features, path.name)
+            kept.keep(partial(_reached, source.place), {"rows": pieces[-1]})
+        kept.end(partial(_reached, source.place))
+    return np.concatenate(pieces)
+
+
+def _streamed(source: FileSource, tree: CoresetStream, seed: int, path: Path) -> CoresetStream:
+    """All rows pushed into a stream."""
+    with work("stream", tree.k, tree.size, tree.method, seed, *source.identity) as kept:
+        place = START
+        if kept.state is not None:
+            place = Place.of_numbers(kept.state["place"])
+            tree = model_from_arrays(kept.state, tree)
+        for block in source.number_blocks(place):
+            rows = block.to_numpy()
+            check_size(rows, source.features, path.name)
+            tree.push(rows)
+            if kept.is_kept:
+                kept.keep(partial(_reached, source.place, copy.deepcopy(tree)))
+    return tree
+
+
+def _reached(place: Place, tree: CoresetStream | None = None) -> Arrays:
+    """How far reading has come, and what was made of the rows."""
+    own = {} if tree is None else model_arrays(tree) or {}
+    return {**own, "place": np.array(place.numbers)}
 
 
 def save_coreset(small: Coreset, names: list[str], path: Path) -> Path:
@@ -120,18 +111,6 @@ def save_coreset(small: Coreset, names: list[str], path: Path) -> Path:
     if path.suffix.lower() in (".parquet", ".pq"):
         return write_atomically(path, lambda part: frame.to_parquet(part, index=False))
     return write_csv(frame, path)
-
-
-def _check_sizes(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
-    """Refuse numbers whose squares would be infinite."""
-    largest = frame.abs().max()
-    if len(frame) and largest.max() > LARGEST_NUMBER:
-        raise DataError(
-            f"holds numbers as large as {largest.max():.3g}, whose squares a computer cannot hold; "
-            "divide the column by some number, or leave it out",
-            file=Path(path).name,
-            column=str(largest.idxmax()),
-        )
 
 
 def _check(names: Iterable[object], path: str | PathLike[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -16,6 +16,7 @@ from bayes_lcs.clustering.mixture import MixtureClusterer
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.memory import available_memory
 from bayes_lcs.core.progress import says_lines
+from bayes_lcs.data.checkpoints import Arrays, work
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.extent import table_extent
 from bayes_lcs.data.needs import rows_that_fit
@@ -147,30 +148,33 @@ def _save_assignments(
     def write(part: Path) -> None:
         writer: Any = None
         assert raw.blocks is not None
-        for block, _ in raw.blocks(list(raw.names)):
-            chosen, probability = _best_clusters(model, block, names)
-            np.add.at(counts, chosen, 1)
-            if not as_parquet:
-                safe = [safe_cells(column) for column in block.columns]
-                block = pa.table(safe, names=[safe_text(name) for name in block.column_names])
-            for name, values in (
-                ("cluster", chosen),
-                ("cluster_probability", probability),
-            ):
-                block = block.append_column(free_name(name, block.column_names), pa.array(values))
-            if writer is None:
-                kind = parquet.ParquetWriter if as_parquet else csv.CSVWriter
-                writer = kind(str(part), block.schema)
-            writer.write_table(block)
+        # A file that is written in one go is written again; clusters are not computed again.
+        with work("assignments", raw.stamp, model.weights_, *model.probabilities_) as kept:
+            known: Iterator[Arrays] = kept.each_piece()
+            for block, _ in raw.blocks(list(raw.names)):
+                piece = next(known, None)
+                if piece is None:
+                    piece = _best_clusters(model, block, names)
+                    kept.keep(dict, piece)
+                np.add.at(counts, piece["cluster"], 1)
+                if not as_parquet:
+                    safe = [safe_cells(column) for column in block.columns]
+                    block = pa.table(safe, names=[safe_text(name) for name in block.column_names])
+                for name, values in piece.items():
+                    column = pa.array(values)
+                    block = block.append_column(free_name(name, block.column_names), column)
+                if writer is None:
+                    kind = parquet.ParquetWriter if as_parquet else csv.CSVWriter
+                    writer = kind(str(part), block.schema)
+                writer.write_table(block)
+            kept.end()
         if writer is not None:
             writer.close()
 
     return write_atomically(target, write), counts
 
 
-def _best_clusters(
-    model: Any, block: Any, names: list[str]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _best_clusters(model: Any, block: Any, names: list[str]) -> Arrays:
     """The most probable cluster of each row of a piece, and its probability."""
     chosen = np.empty(block.num_rows, dtype=np.int64)
     probability = np.empty(block.num_rows)
@@ -180,7 +184,7 @@ def _best_clusters(
         rows = pd.DataFrame({name: _text(part.column(name)) for name in names})
         shares = model.predict_proba(rows)
         chosen[some], probability[some] = shares.argmax(axis=1), shares.max(axis=1)
-    return chosen, probability
+    return {"cluster": chosen, "cluster_probability": probability}
 
 
 def _text(cells: Any) -> Any:

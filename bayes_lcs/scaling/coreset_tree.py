@@ -7,69 +7,30 @@ depend on the rows and on nothing else: every executor gives the same points.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, check_array
 
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.local_executor import LocalExecutor
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.checkpoints import Arrays, work
 from bayes_lcs.data.file_source import FileSource
-from bayes_lcs.data.number_rows import NumberReader, RowRange
+from bayes_lcs.data.number_rows import NumberReader
 from bayes_lcs.data.raw_tables import lies_in_pieces
+from bayes_lcs.scaling.coreset_leaves import Node, Unread, UnreadLeaves, check_size, leaves_of
 from bayes_lcs.scaling.coresets import Coreset, coreset
 
 __all__ = ["coreset_tree"]
 
 FloatArray = NDArray[np.float64]
 
-LARGEST_NUMBER = 1e140
-"""Distances are sums of squares, which larger numbers would turn into infinity."""
 BLOCK_ROWS = 1 << 16
 BLOCKS_AT_ONCE = 2
 """Blocks handed out together, for each worker: so many are in memory."""
-
-
-class _Node(NamedTuple):
-    """Weighted points, and their place in the tree."""
-
-    level: int
-    number: int
-    points: NDArray[Any]
-    weights: FloatArray
-
-    @property
-    def num_rows(self) -> int:
-        """Rows that it has now."""
-        return len(self.weights)
-
-    @property
-    def weight(self) -> float:
-        """Of its rows."""
-        return float(self.weights.sum())
-
-
-class _Unread(NamedTuple):
-    """A leaf that whoever reduces it reads himself."""
-
-    number: int
-    ranges: list[RowRange]
-
-    @property
-    def num_rows(self) -> int:
-        """Rows that it will have."""
-        return sum(one.stop - one.start for one in self.ranges)
-
-    @property
-    def weight(self) -> float:
-        """Rows of files weigh one each."""
-        return float(self.num_rows)
 
 
 def coreset_tree(
@@ -130,19 +91,25 @@ def coreset_tree(
     if sample_weight is not None and (lies_in_pieces(X) or isinstance(X, FileSource)):
         raise ValueError("sample_weight is for arrays")
     source = FileSource(X, kind="numbers") if lies_in_pieces(X) else X
-    blocks: Iterator[Any] = _leaves(source, sample_weight, block_rows)
+    leaves = leaves_of(source, sample_weight, block_rows, someone_reads=executor is not None)
     reduce_leaf: Any = reduce_node
-    ranges = _ranges(source, block_rows, executor)
-    if ranges is not None:
+    if isinstance(leaves, UnreadLeaves):
         reduce_leaf = partial(_read_and_reduced, source.number_reader, reduce_node)
-        blocks = (_Unread(number, block) for number, block in enumerate(ranges))
-    waiting: dict[int, _Node] = {}
+    waiting: dict[int, Node] = {}
     num_rows, total = 0, 0.0
-    while leaves := list(islice(blocks, BLOCKS_AT_ONCE * runner.num_workers)):
-        num_rows += sum(leaf.num_rows for leaf in leaves)
-        total += sum(leaf.weight for leaf in leaves)
-        _carry(runner, reduce_node, runner.run(reduce_leaf, leaves), waiting)
-    if ranges is not None:
+    decisive = (k, size, method, block_rows, int(random_state), type(leaves).__name__)
+    with work("tree", *decisive, *leaves.identity) as kept:
+        if kept.state is not None:
+            num_rows, total, waiting = _recalled(kept.state)
+            leaves.go_on(kept.state)
+        coming = iter(leaves)
+        while some := list(islice(coming, BLOCKS_AT_ONCE * runner.num_workers)):
+            num_rows += sum(leaf.num_rows for leaf in some)
+            total += sum(leaf.weight for leaf in some)
+            _carry(runner, reduce_node, runner.run(reduce_leaf, some), waiting)
+            kept.keep(partial(_reached, num_rows, total, dict(waiting), leaves.place))
+        kept.end(partial(_reached, num_rows, total, dict(waiting), leaves.place))
+    if isinstance(leaves, UnreadLeaves):
         source.count_pass()
     if not num_rows:
         raise ValueError("there are no rows to make a coreset of")
@@ -153,9 +120,7 @@ def coreset_tree(
     return Coreset(whole.points, whole.weights, None, method, "kmeans", num_rows, total)
 
 
-def _carry(
-    runner: Executor, reduce_node: Any, nodes: list[_Node], waiting: dict[int, _Node]
-) -> None:
+def _carry(runner: Executor, reduce_node: Any, nodes: list[Node], waiting: dict[int, Node]) -> None:
     """Merge neighbours, all of a level together, until no two are left on one."""
     while nodes:
         level = nodes[0].level
@@ -167,12 +132,12 @@ def _carry(
         nodes = runner.run(reduce_node, joined)
 
 
-def _joined(nodes: Any, level: int, number: int) -> _Node:
+def _joined(nodes: Any, level: int, number: int) -> Node:
     points = np.concatenate([node.points for node in nodes])
-    return _Node(level, number, points, np.concatenate([node.weights for node in nodes]))
+    return Node(level, number, points, np.concatenate([node.weights for node in nodes]))
 
 
-def _reduced(k: int, size: int, method: str, seed: int, node: _Node) -> _Node:
+def _reduced(k: int, size: int, method: str, seed: int, node: Node) -> Node:
     # A seed of its own, whoever comes when.
     state = np.random.SeedSequence((seed, node.level, node.number)).generate_state(1)
     small = coreset(
@@ -187,47 +152,23 @@ def _reduced(k: int, size: int, method: str, seed: int, node: _Node) -> _Node:
     return node._replace(points=np.asarray(small.points), weights=small.weights)
 
 
-def _ranges(source: Any, size: int, executor: Executor | None) -> list[list[RowRange]] | None:
-    """Where leaves lie, if there is somebody to read them and files of which rows can be told."""
-    if executor is None or not isinstance(source, FileSource):
-        return None
-    return source.row_ranges(size)
-
-
-def _read_and_reduced(read: NumberReader, reduce_node: Any, leaf: _Unread) -> _Node:
+def _read_and_reduced(read: NumberReader, reduce_node: Any, leaf: Unread) -> Node:
     rows = read(leaf.ranges)
-    _check_size(rows, read.columns, Path(leaf.ranges[0].path).name)
-    return cast(_Node, reduce_node(_Node(0, leaf.number, rows, np.ones(len(rows)))))
+    check_size(rows, read.columns, Path(leaf.ranges[0].path).name)
+    return cast(Node, reduce_node(Node(0, leaf.number, rows, np.ones(len(rows)))))
 
 
-def _check_size(rows: FloatArray, columns: Sequence[str], file: str | None) -> None:
-    largest = np.abs(rows).max(axis=0, initial=0.0)
-    if largest.max(initial=0.0) > LARGEST_NUMBER:
-        raise DataError(
-            f"holds numbers as large as {largest.max():.3g}, whose squares a computer cannot hold; "
-            "divide the column by some number, or leave it out",
-            file=file,
-            column=str(columns[int(largest.argmax())]),
-        )
+def _reached(num_rows: int, total: float, waiting: dict[int, Node], place: Arrays) -> Arrays:
+    """The tree so far, and where its next leaf begins."""
+    nodes: dict[str, Any] = {"places": np.array([(n.level, n.number) for n in waiting.values()])}
+    for node in waiting.values():
+        nodes |= {f"points{node.level}": node.points, f"weights{node.level}": node.weights}
+    return {**place, **nodes, "rows": np.array(num_rows), "total": np.array(total)}
 
 
-def _leaves(X: Any, sample_weight: Any, size: int) -> Iterator[_Node]:
-    """Blocks of one length, and what is left."""
-    if not isinstance(X, FileSource):
-        X = check_array(X, dtype=[np.float64, np.float32])
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        for number, start in enumerate(range(0, len(X), size)):
-            yield _Node(0, number, X[start : start + size], weights[start : start + size])
-        return
-    number, rest = 0, None
-    for frame in X.number_blocks():
-        piece = frame.to_numpy()
-        _check_size(piece, X.features, None)
-        rows = piece if rest is None else np.concatenate([rest, piece])
-        whole = len(rows) - len(rows) % size
-        for start in range(0, whole, size):
-            yield _Node(0, number, rows[start : start + size], np.ones(size))
-            number += 1
-        rest = rows[whole:]
-    if rest is not None and len(rest):
-        yield _Node(0, number, rest, np.ones(len(rest)))
+def _recalled(state: Arrays) -> tuple[int, float, dict[int, Node]]:
+    nodes = {
+        level: Node(level, number, state[f"points{level}"], state[f"weights{level}"])
+        for level, number in state["places"].tolist()
+    }
+    return int(state["rows"]), float(state["total"]), nodes

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import bayes_lcs as bl
-from bayes_lcs.data.file_parts import FileParts
 from bayes_lcs.data.arrow_columns import column_from_arrow
+from bayes_lcs.data.file_parts import FileParts
 from bayes_lcs.data.reader import raw_from_file
 
 Cells = list[list[str | None]]
@@ -28,7 +28,7 @@ def in_blocks(path: Path, delimiter: str | None) -> Cells:
     raw = raw_from_file(path, delimiter=delimiter)
     assert raw.blocks is not None
     rows: Cells = [list(raw.names)]
-    for block in raw.blocks(raw.names):
+    for block, _ in raw.blocks(raw.names):
         columns = [column_from_arrow(name, block.column(name), raw.source) for name in raw.names]
         texts = [np.array([*c.names, None], dtype=object)[c.codes].tolist() for c in columns]
         rows += map(list, zip(*texts, strict=True))

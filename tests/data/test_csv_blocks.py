@@ -1,4 +1,4 @@
-"""A text table read in pieces: the same rows wherever it is cut, and nothing read ahead."""
+"""A text table read in pieces: the same rows wherever it is cut, and begun again."""
 
 from __future__ import annotations
 
@@ -28,9 +28,21 @@ def cells(path, size, monkeypatch, **options):
     monkeypatch.setattr(csv_reader, "PIECE_BYTES", size)
     raw = raw_from_file(path, **options)
     assert raw.blocks is not None
-    blocks = [block.select(raw.names).to_pylist() for block in raw.blocks(raw.names)]
-    assert all(blocks)
-    return [[str(cell) for cell in row.values()] for block in blocks for row in block]
+    blocks = list(raw.blocks(raw.names))
+    whole = [row for block in blocks for row in texts(raw, block)]
+    for number, before in enumerate(blocks):
+        rest = list(raw.blocks(raw.names, before.mark))
+        after = [row for block in blocks[number + 1 :] for row in texts(raw, block)]
+        assert [row for block in rest for row in texts(raw, block)] == after
+        assert all(block.mark.rows > before.mark.rows for block in rest)
+        assert before.mark.rows == len(whole) - len(after)
+    return whole
+
+
+def texts(raw, block):
+    found = block.table.select(raw.names).to_pylist()
+    assert found
+    return [[str(cell) for cell in row.values()] for row in found]
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -47,8 +59,8 @@ def test_rows_do_not_depend_on_pieces(tmp_path, monkeypatch, name, size):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_nothing_is_read_ahead(tmp_path, packed):
-    """What lies in memory is a piece, not a share of the file."""
+def test_no_more_than_a_piece_is_read_ahead(tmp_path, packed):
+    """What lies in memory is two pieces, not a share of the file."""
     line = b"some text of a row,and more of it,7\n"
     num_rows = 12 * csv_reader.PIECE_BYTES // len(line)
     text = b"a,b,c\n" + line * num_rows
@@ -57,7 +69,7 @@ def test_nothing_is_read_ahead(tmp_path, packed):
     raw = raw_from_file(path)
     assert raw.blocks is not None
     before, rows = pa.total_allocated_bytes(), 0
-    for block in raw.blocks(raw.names):
+    for block, _ in raw.blocks(raw.names):
         rows += block.num_rows
         assert pa.total_allocated_bytes() - before <= 4 * csv_reader.PIECE_BYTES
     assert rows == num_rows

@@ -8,6 +8,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.scaling import coreset_tree as module
+from bayes_lcs.scaling.coreset_leaves import leaves_of
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_nodes_have_seeds_of_their_own(X):
     twice = np.concatenate([X[:400], X[:400]])
     small = bl.coreset_tree(twice, 3, 400, block_rows=400)
     leaves = [
-        module._reduced(3, 50, "uniform", 0, leaf) for leaf in module._leaves(twice, None, 400)
+        module._reduced(3, 50, "uniform", 0, leaf) for leaf in leaves_of(twice, None, 400, False)
     ]
     assert small.num_rows == 800
     assert not np.array_equal(leaves[0].points, leaves[1].points)
