@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.count_histograms import CountHistograms
 from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.dirichlet import log_dirichlet_density
 from bayes_lcs.core.naive_bayes import log_label_marginal
@@ -39,10 +40,7 @@ LEAST_EFFECTIVE_DRAWS = 400.0
 MOST_DRAWS_FACTOR = 16
 TRIAL_DRAWS = 4000
 AFFORDABLE_TERMS = 5e7
-"""Draws times counts that are not zero: some ten seconds on the built-in data."""
-
-BLOCK_NUMBERS = 1 << 20
-"""Draws times counts that are looked at together."""
+"""Draws times different counts: some ten seconds."""
 
 LOWEST_LOG_PROBABILITY = -600.0
 """Keeps ``K p`` representable in the far tails of the proposal; the density there is zero."""
@@ -73,26 +71,13 @@ def _reduced(counts: NDArray, prior: FloatArray) -> tuple[NDArray, FloatArray]:
     )
 
 
-def _log_factors(
-    model: Prototype, counts: NDArray, log_prototype: FloatArray, log_strength: FloatArray
-) -> FloatArray:
-    """``model.log_factor`` of all points, some at a time: each takes a number for every count."""
-    result = np.empty(len(log_strength))
-    size = max(BLOCK_NUMBERS // counts.size, 1)
-    for start in range(0, len(result), size):
-        some = slice(start, start + size)
-        result[some] = model.log_factor(
-            counts, np.exp(log_prototype[some]), np.exp(log_strength[some])
-        )
-    return result
-
-
 def _factor(
     model: Prototype, counts: NDArray, prior: FloatArray, num_draws: int, rng: np.random.Generator
 ) -> LogIntegral:
     """Integral of one (label, feature) pair with counts ``(U, V)``."""
     strength_prior = model.strength_prior
-    counts, prior = _reduced(counts[counts.any(axis=1)], prior)
+    counts, prior = _reduced(counts, prior)
+    histograms = CountHistograms(counts)
 
     def log_prior(points: FloatArray) -> FloatArray:
         # The Jacobian of (log K, log ratios) is K times the product of the probabilities.
@@ -109,7 +94,9 @@ def _factor(
         log_prototype, log_strength = _to_model(points)
         result = log_prior(points)
         inside = np.abs(log_strength) < 300.0
-        result[inside] += _log_factors(model, counts, log_prototype[inside], log_strength[inside])
+        result[inside] += model.log_factor(
+            histograms, np.exp(log_prototype[inside]), np.exp(log_strength[inside])
+        )
         result[~inside] = -np.inf
         return result
 
@@ -184,8 +171,13 @@ def planned_draws(counts: GroupCounts, error: float, precision: float) -> int:
     >>> [planned_draws(data.counts(), error, 0.01) for error in (0.001, 0.02, 1.0)]
     [4000, 16000, 64000]
     """
-    terms = max(int(np.count_nonzero(counts.features)), 1)
-    most = min(MOST_DRAWS_FACTOR * TRIAL_DRAWS, AFFORDABLE_TERMS / terms)
+    schema = counts.schema
+    terms = sum(
+        CountHistograms(counts.features[:, label, schema.cells_of(feature)]).num_terms
+        for label in range(schema.num_labels)
+        for feature in range(schema.num_features)
+    )
+    most = min(MOST_DRAWS_FACTOR * TRIAL_DRAWS, AFFORDABLE_TERMS / max(terms, 1))
     return int(max(min(TRIAL_DRAWS * (error / precision) ** 2, most), TRIAL_DRAWS))
 
 

@@ -33,8 +33,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayes_lcs.core.count_histograms import CountHistograms
 from bayes_lcs.core.counts import GroupCounts
-from bayes_lcs.core.dirichlet import log_dirichlet_density, log_dirichlet_multinomial
+from bayes_lcs.core.dirichlet import log_dirichlet_density
 from bayes_lcs.core.informants import Informants
 from bayes_lcs.core.naive_bayes import (
     NaiveBayesParameters,
@@ -163,14 +164,14 @@ class Prototype(NaiveBayesPrior):
 
     @staticmethod
     def log_factor(
-        feature_counts: ArrayLike, prototype: ArrayLike, strength: ArrayLike
+        feature_counts: ArrayLike | CountHistograms, prototype: ArrayLike, strength: ArrayLike
     ) -> FloatArray:
         """``log P(X_f | Y, theta_bar, K)`` of one label and feature, ``theta_u`` integrated out.
 
         Parameters
         ----------
         feature_counts : (U, V)
-            ``n_{u,y,f,x}`` of one ``(y, f)``.
+            ``n_{u,y,f,x}`` of one ``(y, f)``, or their histograms.
         prototype : (..., V)
             Points of the simplex.
         strength : (...)
@@ -186,12 +187,10 @@ class Prototype(NaiveBayesPrior):
         """
         scatter = np.asarray(strength)[..., None] * np.asarray(prototype)
         scatter = np.maximum(scatter, np.finfo(np.float64).tiny)
-        counts = np.asarray(feature_counts, dtype=np.float64)
-        busy = counts[counts.any(axis=-1)]
-        shape = (*scatter.shape[:-1], *busy.shape)
-        terms = log_dirichlet_multinomial(np.broadcast_to(busy, shape), scatter[..., None, :])
-        result: FloatArray = terms.sum(axis=-1)
-        return result
+        histograms = feature_counts
+        if not isinstance(histograms, CountHistograms):
+            histograms = CountHistograms(histograms)
+        return histograms.log_marginal(scatter)
 
     def log_label_marginal(self, counts: GroupCounts) -> float:
         """``log P(Y)``, which depends on neither prototype nor strength."""
