@@ -63,6 +63,10 @@ class Watch(threading.Thread):
         self.folder, self.need = folder, need
         self.before = size(folder)
 
+    def require_room(self, _: Path, need: float) -> None:
+        """More is known of what it will write."""
+        self.need = max(self.need, need)
+
     def run(self) -> None:
         """Until told to end."""
         while not self._done.wait(0.02):
@@ -133,6 +137,8 @@ def main() -> None:
     for name in COMMANDS:
         module = importlib.import_module(f"bayes_lcs.cli.{name}")
         module.writable_folder = watched  # type: ignore[attr-defined]
+        if hasattr(module, "require_room"):
+            module.require_room = watch.require_room
     before = peak()
     watch.start()
     code: object = 0

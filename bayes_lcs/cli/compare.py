@@ -50,6 +50,8 @@ RESULTS = (
     "posterior.nc",
 )
 """Files that a comparison leaves beside ``evidence.csv``."""
+MOST_NAMES = 30
+"""Of a cluster that are said; all are in ``partition.csv``."""
 
 
 def compare(
@@ -192,7 +194,9 @@ def _show(found: TableComparison, written: list[Path], as_json: bool) -> None:
     say(found.comparison.verdict())
     say(f"Who is alike ({found.method}):")
     for members in found.blocks():
-        say(f"  {', '.join(map(shown_name, members))}")
+        more = len(members) - MOST_NAMES
+        shown = ", ".join(map(shown_name, members[:MOST_NAMES]))
+        say(f"  {shown}{f' and {more:,} more' if more > 0 else ''}")
     announce_files(written)
 
 

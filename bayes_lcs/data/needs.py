@@ -55,8 +55,8 @@ def _pieces(extent: Extent) -> float:
 
 
 def table_memory(extent: Extent) -> float:
-    """All of a grouped table, read at once: text, then a code for each cell."""
-    return 60.0 * MIB + 2.0 * extent.cell_bytes + 24.0 * extent.cells
+    """All of a grouped table: pieces of text, and a code for each cell."""
+    return 60.0 * MIB + min(_pieces(extent), 2.0 * extent.cell_bytes) + 24.0 * extent.cells
 
 
 def partitions_memory(num_groups: int) -> float:
@@ -181,6 +181,6 @@ def scan_disk(extent: Extent, learner: str, predicted: Extent | None) -> float:
 
 
 def coreset_disk(extent: Extent, size: int, stream: bool) -> float:
-    """Points as text, and of a stream its checkpoints."""
+    """Points as text; and in checkpoints a stream, or all numbers."""
     points = 20.0 * min(size, extent.rows) * (extent.columns + 1)
-    return MIB + points * (32 if stream else 2)
+    return MIB + (points * 32 if stream else points * 2 + 8.0 * extent.cells)
