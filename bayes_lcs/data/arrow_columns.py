@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bayes_lcs.data.columns import Block, Mark, RawColumn, Source, raw_column
+from bayes_lcs.data.columns import Block, Mark, RawColumn, Source, parse_number, raw_column
 
-__all__ = ["check_type", "column_from_arrow", "marked"]
+__all__ = ["check_type", "column_from_arrow", "marked", "plain_numbers", "text_numbers", "without"]
 
 
 def check_type(name: str, kind: Any, source: Source) -> None:
@@ -82,3 +83,58 @@ def marked(tables: Iterable[Any], after: Mark, before: int = 0) -> Iterator[Bloc
         start, before = before, before + table.num_rows
         if before > after.rows:
             yield Block(table.slice(max(after.rows - start, 0)), Mark(before))
+
+
+def text_numbers(cells: Any) -> NDArray[np.float64] | None:
+    """The numbers that cells of text spell, NaN for null, or None if some cell spells none.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> text_numbers(pa.chunked_array([["1e3", " 7", None]])).tolist()
+    [1000.0, 7.0, nan]
+    >>> text_numbers(pa.chunked_array([["1", "NaN"]])) is None
+    True
+    """
+    numbers = plain_numbers(cells)
+    if numbers is not None:
+        is_spelled = np.count_nonzero(np.isnan(numbers)) == cells.null_count
+        return numbers if is_spelled else None
+    # Python knows more ways to write a number than pyarrow does.
+    column = cells.dictionary_encode().combine_chunks()
+    known = []
+    for text in column.dictionary.to_pylist():
+        number = parse_number(text)
+        if number is None:
+            return None
+        known.append(number)
+    return np.array([*known, np.nan])[column.indices.fill_null(-1).to_numpy()]
+
+
+def plain_numbers(cells: Any) -> NDArray[np.float64] | None:
+    """The same if all cells are written in the plainest way, at once; a cell ``nan`` is NaN."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for trim in (None, pc.ascii_trim_whitespace):
+        try:
+            text = cells if trim is None else trim(cells)
+            return np.asarray(text.cast(pa.float64()).to_numpy(), np.float64)
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def without(cells: Any, missing: frozenset[str]) -> Any:
+    """Cells of text with null for those that mean "missing"."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as types
+
+    if types.is_string_view(cells.type):
+        cells = cells.cast(pa.string())
+    for token in missing:
+        hits = pc.equal(cells, token)
+        if pc.any(hits).as_py():
+            cells = pc.if_else(hits, None, cells)
+    return cells

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.data.arrow_columns import column_from_arrow
+from bayes_lcs.data.arrow_columns import column_from_arrow, text_numbers, without
 from bayes_lcs.data.columns import Source, parse_number
 from bayes_lcs.data.errors import DataError, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PartColumns", "text_numbers"]
+__all__ = ["PartColumns"]
 
 
 class PartColumns:
@@ -95,7 +95,7 @@ class PartColumns:
             return self._names(name, cells)
         if not self._is_text:
             return _numbers(cells, self._missing[name])
-        cells = _without(cells, self._missing[name])
+        cells = without(cells, self._missing[name])
         numbers = text_numbers(cells)
         if numbers is None and self._is_number.get(name):
             raise self._not_a_number(name, cells, start)
@@ -110,7 +110,7 @@ class PartColumns:
         missing = self._missing[name]
         try:
             if _holds_text(cells.type) and not types.is_dictionary(cells.type):
-                texts = np.asarray(_without(cells, missing).to_numpy(), dtype=object)
+                texts = np.asarray(without(cells, missing).to_numpy(), dtype=object)
                 self._check_nul(name, cells)
                 return texts
             column = column_from_arrow(name, cells, self._source)
@@ -141,53 +141,6 @@ class PartColumns:
             row=row,
             column=name,
         )
-
-
-def text_numbers(cells: Any) -> NDArray[np.float64] | None:
-    """The numbers that cells of text spell, NaN for null, or None if some cell spells none.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> text_numbers(pa.chunked_array([["1e3", " 7", None]])).tolist()
-    [1000.0, 7.0, nan]
-    >>> text_numbers(pa.chunked_array([["1", "NaN"]])) is None
-    True
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for text in (cells, pc.ascii_trim_whitespace(cells)):
-        try:
-            numbers = np.asarray(text.cast(pa.float64()).to_numpy(), np.float64)
-        except pa.ArrowInvalid:
-            continue
-        is_spelled = np.count_nonzero(np.isnan(numbers)) == cells.null_count
-        return numbers if is_spelled else None
-    # Python knows more ways to write a number than pyarrow does.
-    column = cells.dictionary_encode().combine_chunks()
-    known = []
-    for text in column.dictionary.to_pylist():
-        number = parse_number(text)
-        if number is None:
-            return None
-        known.append(number)
-    return np.array([*known, np.nan])[column.indices.fill_null(-1).to_numpy()]
-
-
-def _without(cells: Any, missing: frozenset[str]) -> Any:
-    """Cells of text with null for those that mean "missing"."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.types as types
-
-    if types.is_string_view(cells.type):
-        cells = cells.cast(pa.string())
-    for token in missing:
-        hits = pc.equal(cells, token)
-        if pc.any(hits).as_py():
-            cells = pc.if_else(hits, None, cells)
-    return cells
 
 
 def _numbers(cells: Any, missing: frozenset[str]) -> NDArray[np.float64]:

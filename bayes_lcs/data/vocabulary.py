@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.data.arrow_columns import column_from_arrow
+from bayes_lcs.data.arrow_columns import column_from_arrow, plain_numbers, without
 from bayes_lcs.data.columns import Source, natural_order, parse_number
 
 __all__ = ["MOST_CATEGORIES", "AnyNames", "Vocabulary", "block_numbers"]
@@ -127,6 +127,11 @@ def block_numbers(
     ):
         numbers = cells.cast(pa.float64(), safe=False).to_numpy()
         return np.asarray(numbers, np.float64)
+    if types.is_string(cells.type) or types.is_large_string(cells.type):
+        known = without(cells, missing)
+        plain = plain_numbers(known)
+        if plain is not None and np.count_nonzero(np.isnan(plain)) == known.null_count:
+            return plain
     column = column_from_arrow(name, cells, source)
     table = np.full(len(column.names) + 1, np.nan)
     for code, text in enumerate(column.names):
