@@ -43,6 +43,8 @@ EM_PROGRAMS = 380 * MIB
 """The same for EM, with its tables of patterns."""
 POOL = 256 * MIB
 """Rows of a file that are kept between samples; see ``memory=`` of `bayes_lcs.row_source`."""
+GUIDE_BYTES = 1024.0
+"""A group, on disk, of the draws that a guide is fitted to."""
 PAGES = 8 * MIB
 """Pages, pictures and small tables on disk."""
 
@@ -156,12 +158,8 @@ def reading_disk(extent: Extent) -> float:
 def compare_disk(extent: Extent, num_groups: int, draws: int, sums: bool) -> float:
     """Draws, or sums over partitions, for checkpoints too; predictions of at most all rows."""
     subsets = 80.0 * 2.0**num_groups if sums else 0.0
-    return (
-        reading_disk(extent)
-        + 3.0 * draws * (2 * num_groups + 80)
-        + 2.0 * extent.cell_bytes
-        + subsets
-    )
+    made = 3.0 * draws * (2 * num_groups + 80) + GUIDE_BYTES * num_groups
+    return reading_disk(extent) + made + 2.0 * extent.cell_bytes + subsets
 
 
 def cluster_disk(extent: Extent) -> float:

@@ -8,7 +8,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.data import checkpoints as module
-from bayes_lcs.data.checkpoints import checkpoints, fingerprint, work
+from bayes_lcs.data.checkpoints import checkpoints, fingerprint, named_work, work
 
 
 @pytest.fixture(autouse=True)
@@ -237,3 +237,28 @@ def test_what_an_estimator_says_on_the_way_does_not_change_its_fingerprint():
     assert found(random_state=0) != found(random_state=1)
     assert found() != fingerprint(bl.KMeans(3))
     assert fingerprint(bl.MixtureClusterer) == fingerprint(bl.MixtureClusterer)
+
+
+def test_named_work_is_found_whenever_it_comes(tmp_path):
+    def read(name):
+        with named_work("reading", name) as kept:
+            before = None if kept.state is None else str(kept.state["found"])
+            kept.end(lambda: {"found": np.asarray(name)})
+        return before
+
+    with checkpoints(tmp_path):
+        assert [read("a"), count_to(3)[1], read("b")] == [None, 0, None]
+    with checkpoints(tmp_path):
+        assert [read("b"), count_to(3)[1], read("a"), read("c")] == ["b", 3, "a", None]
+
+
+def test_pieces_are_read_one_file_at_a_time(tmp_path):
+    with checkpoints(tmp_path):
+        count_to(5)
+    with checkpoints(tmp_path), work("count", 5) as kept:
+        pieces = kept.each_piece()
+        assert int(next(pieces)["n"]) == 0
+        for path in tmp_path.glob("*.0001.npz"):
+            path.unlink()
+        with pytest.raises(bl.DataError, match="a checkpoint is missing"):
+            next(pieces)

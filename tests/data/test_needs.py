@@ -13,7 +13,10 @@ from bayes_lcs.data.csv_reader import PIECE_BYTES
 from bayes_lcs.data.extent import Extent, table_extent
 from bayes_lcs.data.needs import (
     cluster_memory,
+    compare_disk,
+    compare_memory,
     coreset_memory,
+    partitions_memory,
     rows_that_fit,
     scan_disk,
     scan_memory,
@@ -104,3 +107,11 @@ def test_learners_that_are_kept_and_rows_to_predict_count():
     extent, more = Extent(10**6, 10, 10**8, 10**7, True), Extent(10**5, 10, 10**7, 10**6, True)
     for need in (partial(scan_memory, extent, 64, 1), partial(scan_disk, extent)):
         assert need("tree", None) < need("tree", more) < need("naive_bayes", more)
+
+
+def test_any_number_of_groups_has_an_estimate(tmp_path):
+    table().to_csv(tmp_path / "t.csv", index=False)
+    extent = table_extent(tmp_path / "t.csv")
+    assert partitions_memory(100_000) > 1e300
+    assert 1e9 < compare_memory(extent, 100_000, 20, 4000, predicts=False) < 1e11
+    assert 1e9 < compare_disk(extent, 100_000, 4000, sums=False) < 1e10
