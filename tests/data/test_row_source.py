@@ -261,3 +261,13 @@ def test_arrays_are_checked():
         row_source(np.ones((4, 2)), target="a")
     with pytest.raises(DataError, match="not both"):
         row_source(pd.DataFrame({"a": [1], "b": [2]}), [1], target="a")
+
+
+def test_cells_that_spell_nan_are_no_numbers(tmp_path):
+    """Of text only what ``missing_values`` lists is missing; pyarrow alone would take it for one."""
+    (tmp_path / "n.csv").write_text("a,b\n1, 2\n?,nan\n+3,1e2\n")
+    with pytest.raises(DataError, match="line 3, column 'b': 'nan' is not a number"):
+        row_source(tmp_path / "n.csv", kind="numbers", missing_values=["?"]).take(0, 1)
+    found = row_source(tmp_path / "n.csv", kind="numbers", missing_values=["?", "nan"], seed=0)
+    rows = found.take(0, 3).X
+    assert sorted(map(str, rows.tolist())) == ["[1.0, 2.0]", "[3.0, 100.0]", "[nan, nan]"]
