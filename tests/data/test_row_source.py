@@ -264,7 +264,7 @@ def test_arrays_are_checked():
 
 
 def test_cells_that_spell_nan_are_no_numbers(tmp_path):
-    """Of text only what ``missing_values`` lists is missing; pyarrow alone would take it for one."""
+    """Of text only what ``missing_values`` lists is missing; pyarrow would take it for a number."""
     (tmp_path / "n.csv").write_text("a,b\n1, 2\n?,nan\n+3,1e2\n")
     with pytest.raises(DataError, match="line 3, column 'b': 'nan' is not a number"):
         row_source(tmp_path / "n.csv", kind="numbers", missing_values=["?"]).take(0, 1)
