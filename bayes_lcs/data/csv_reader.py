@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from bayes_lcs.data.csv_scan import (
     read_header,
 )
 from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.one_ahead import one_ahead
 from bayes_lcs.data.read_progress import reading_bar
 
 __all__ = ["PIECE_BYTES", "raw_from_csv"]
@@ -119,19 +119,17 @@ def _column_names(
 
 def _blocks(form: CsvFormat, after: Mark) -> Iterator[Block]:
     """The file in pieces of text cells; while one is worked on the next is read, and no more."""
-
-    def read() -> Piece | None:
-        return None if pieces.at_end else pieces.read(pieces.position + PIECE_BYTES)
-
     with (
         CsvPieces(form, ReadCount(), PIECE_BYTES, PIECE_BYTES, after) as pieces,
         reading_bar(form.path, form.path.stat().st_size) as tick,
-        ThreadPoolExecutor(1) as aside,
     ):
         tick(pieces.position)
-        coming = aside.submit(read)
-        while (piece := coming.result()) is not None:
-            coming = aside.submit(read)
+        for piece in one_ahead(_all_pieces(pieces)):
             if piece.table.num_rows:
                 yield Block(piece.table, piece.mark)
             tick(piece.end - piece.begin)
+
+
+def _all_pieces(pieces: CsvPieces) -> Iterator[Piece]:
+    while not pieces.at_end:
+        yield pieces.read(pieces.position + PIECE_BYTES)

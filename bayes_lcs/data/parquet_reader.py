@@ -19,6 +19,7 @@ from bayes_lcs.data.columns import (
     file_stamp,
 )
 from bayes_lcs.data.errors import one_line
+from bayes_lcs.data.one_ahead import one_ahead
 from bayes_lcs.data.read_progress import reading_bar
 
 __all__ = ["footer_cost", "raw_from_parquet"]
@@ -56,8 +57,9 @@ def raw_from_parquet(path: Path) -> RawTable:
             ):
                 before, groups = _groups_after(file.metadata, after.rows)
                 tick(before)
-                tables = file.iter_batches(_BLOCK_ROWS, groups, list(wanted))
-                for block in marked(map(_as_table, tables), after, before):
+                batches = file.iter_batches(_BLOCK_ROWS, groups, list(wanted))
+                tables = one_ahead(map(_as_table, batches))
+                for block in marked(tables, after, before):
                     yield block
                     tick(block.table.num_rows)
         except (pa.ArrowException, OSError) as error:
