@@ -24,6 +24,8 @@ __all__ = ["plot_evidence", "plot_evidence_curve"]
 
 def plot_evidence(results: Sequence[LogEvidence], ax: Axes | None = None) -> Axes:
     """Log evidence of each model below the best one, with 95 % intervals where estimated."""
+    from matplotlib.ticker import MaxNLocator
+
     best = max(result.value for result in results)
     axes = new_axes(ax, 6.5, 1.2 + 0.5 * len(results))
     for row, result in enumerate(results):
@@ -42,6 +44,8 @@ def plot_evidence(results: Sequence[LogEvidence], ax: Axes | None = None) -> Axe
     axes.invert_yaxis()
     axes.margins(x=0.24)
     axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.10g}")
     axes.set_xlabel("nats of log evidence below the best model (shorter is better)")
     return axes
 

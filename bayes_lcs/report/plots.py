@@ -5,6 +5,7 @@ Names come from data files: they are drawn as plain text, never as matplotlib's 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 
 __all__ = ["plot_coclustering", "plot_num_clusters"]
+
+SMALLEST_LABEL, LARGEST_LABEL = 6.0, 10.0
+"""Points of the names of groups."""
+LINE_SPACING = 1.25
 
 
 def plot_coclustering(
@@ -52,12 +57,24 @@ def plot_coclustering(
             *_square(start - 0.5, start + len(block) - 0.5), color="tab:orange", linewidth=1.5
         )
         start += len(block)
-    labels = [plain_text(names[group]) for group in order]
-    axes.set_xticks(range(len(order)), labels, rotation=90)
-    axes.set_yticks(range(len(order)), labels)
+    step, points = _label_step(axes, len(order))
+    places = range(0, len(order), step)
+    labels = [plain_text(names[order[place]]) for place in places]
+    axes.set_xticks(places, labels, rotation=90, fontsize=points)
+    axes.set_yticks(places, labels, fontsize=points)
+    if step > 1:
+        axes.set_xlabel(f"{len(order)} groups, one name in {step}")
     axes.figure.colorbar(image, ax=axes, label="probability of being together", shrink=0.8)
     axes.set_title("Which groups share their parameters")
     return axes
+
+
+def _label_step(axes: Axes, num_labels: int) -> tuple[int, float]:
+    """One label in how many is drawn, and in points how large, so that they do not overlap."""
+    points = axes.get_window_extent().height * 72 / axes.figure.dpi
+    room = points / max(num_labels, 1) / LINE_SPACING
+    step = max(math.ceil(SMALLEST_LABEL / room), 1)
+    return step, min(room * step, LARGEST_LABEL)
 
 
 def _square(low: float, high: float) -> tuple[list[float], list[float]]:
@@ -66,12 +83,14 @@ def _square(low: float, high: float) -> tuple[list[float], list[float]]:
 
 def plot_num_clusters(probability: ArrayLike, ax: Axes | None = None) -> Axes:
     """Bars of the posterior of the number of clusters; entry ``k`` is for ``k`` clusters."""
+    from matplotlib.ticker import MaxNLocator
+
     p = np.asarray(probability)
     shown = np.flatnonzero(p > 1e-4)
     counts = np.arange(max(shown[0] - 1, 1), min(shown[-1] + 2, len(p)))
     axes = new_axes(ax, 5.0, 3.2)
     axes.bar(counts, p[counts], color="tab:blue")
-    axes.set_xticks(counts)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=20, integer=True, min_n_ticks=1))
     axes.set_ylim(0, 1)
     axes.set_xlabel("number of clusters")
     axes.set_ylabel("posterior probability")
