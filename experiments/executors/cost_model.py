@@ -2,11 +2,12 @@
 
     seconds = work * units / workers  +  task * blocks / workers  +  byte * bytes  +  fixed
 
-``units`` is arithmetic (rows, times look-ups and weights or columns, times components), which workers
-share, as they share the blocks, each of which costs something to be asked for. ``bytes`` are parameters out
-and statistics back: they all pass through the one process that merges them, so that no worker helps
-with them. ``fixed`` is paid once a pass. No coefficient is negative. Measurements differ by orders
-of magnitude and err in proportion: least squares are of relative errors.
+``units`` is arithmetic (rows, times look-ups and weights or columns, times components), which
+workers share, as they share the blocks, each of which costs something to be asked for. ``bytes``
+are parameters out and statistics back: they all pass through the one process that merges them, so
+that no worker helps with them. ``fixed`` is paid once a pass. No coefficient is negative.
+Measurements differ by orders of magnitude and err in proportion: least squares are of relative
+errors.
 """
 
 from __future__ import annotations

@@ -83,6 +83,7 @@ def loss_curve(ax: Any) -> Any:
 
 def coclustering(ax: Any) -> Any:
     size = len(NAMES)
+    ax.figure.set_size_inches(20, 20)  # room for all of them
     return bl.plot_coclustering(np.eye(size), np.arange(size), NAMES, ax)
 
 
