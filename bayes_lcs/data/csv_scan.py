@@ -22,10 +22,8 @@ from bayes_lcs.data.errors import DataError
 __all__ = [
     "find_bad_bytes",
     "find_ragged_row",
-    "find_unclosed_quote",
     "is_packed",
     "line_of_row",
-    "open_bytes",
     "read_header",
     "text_encoding",
 ]
@@ -37,7 +35,7 @@ _UNDECODED = re.compile("[\udc80-\udcff]")
 """What bytes that are no text become under ``surrogateescape``; no text holds these."""
 
 
-def open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
+def _open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
     """Open a file, unpacking gzip whatever its name."""
     return gzip.open(path, "rb") if is_packed(path) else path.open("rb")
 
@@ -67,7 +65,7 @@ def _open_text(path: Path, encoding: str, errors: str = "replace") -> Iterator[I
     try:
         with (
             _unpacking(path),
-            open_bytes(path) as raw,
+            _open_bytes(path) as raw,
             io.TextIOWrapper(
                 raw, encoding=text_encoding(encoding), errors=errors, newline=""
             ) as text,
@@ -151,33 +149,12 @@ def find_ragged_row(path: Path, encoding: str, delimiter: str, names: Sequence[s
                 )
 
 
-def find_unclosed_quote(path: Path, encoding: str, delimiter: str) -> None:
-    """Raise an error if the last record opens a quote that nothing closes.
-
-    Such a quote would silently swallow all rows after it into one cell.
-    """
-    with _open_text(path, encoding) as text:
-        begin = max((line for line, _ in _records(text, delimiter)), default=1)
-    with _open_text(path, encoding) as text:
-        lines = [line for number, line in enumerate(text, start=1) if number >= begin]
-    try:
-        list(csv.reader(lines, delimiter=delimiter, strict=True))
-    except csv.Error as error:
-        if "unexpected end of data" in str(error):
-            raise DataError(
-                "a quote is opened in this row and never closed; close it, or double it if it is "
-                "part of the cell",
-                file=path.name,
-                line=begin,
-            ) from None
-
-
 def find_bad_bytes(path: Path, encoding: str, delimiter: str, names: Sequence[str]) -> None:
     """Raise an error naming the first bytes that are not text in the encoding, if there are any."""
     codec = text_encoding(encoding)
     decoder = codecs.getincrementaldecoder(codec)()
     read, head = 0, b""
-    with _unpacking(path), open_bytes(path) as stream:
+    with _unpacking(path), _open_bytes(path) as stream:
         while True:
             chunk = stream.read(_CHUNK)
             head = head or chunk[:2]

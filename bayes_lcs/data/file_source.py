@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.data.checkpoints import Arrays, named_work
 from bayes_lcs.data.column_types import ColumnTypes
-from bayes_lcs.data.columns import BEGINNING, Mark, RawTable, Source
+from bayes_lcs.data.columns import BEGINNING, RawTable, Source
 from bayes_lcs.data.number_rows import NumberReader, RowRange, finite_numbers
+from bayes_lcs.data.place import START, Place
 from bayes_lcs.data.raw_tables import raw_tables
 from bayes_lcs.data.row_order import FirstRows, KeyStream
 from bayes_lcs.data.row_source import Reading, Rows, RowSource, SourcePart
@@ -23,29 +24,7 @@ from bayes_lcs.data.vocabulary import Vocabulary, block_numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["START", "FileSource", "Place"]
-
-
-class Place(NamedTuple):
-    """How far a source was read: files that were, how far the next one was, and bytes before it."""
-
-    files: int = 0
-    mark: Mark = BEGINNING
-    bytes: int = 0
-
-    @classmethod
-    def of_numbers(cls, numbers: Iterable[int]) -> Place:
-        """From `numbers`."""
-        files, *mark, size = (int(number) for number in numbers)
-        return cls(files, Mark(*mark), size)
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """To be written down."""
-        return (self.files, *self.mark, self.bytes)
-
-
-START = Place()
+__all__ = ["FileSource"]
 
 
 class FileSource(RowSource):

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.data.checkpoints import Arrays, work
 from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.file_source import START, FileSource, Place
+from bayes_lcs.data.file_source import FileSource
 from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
+from bayes_lcs.data.place import START, Place
 from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.report.mixture_files import check_enough_rows
 from bayes_lcs.report.spreadsheet import write_csv

@@ -12,8 +12,9 @@ from sklearn.utils.validation import _check_sample_weight, check_array
 
 from bayes_lcs.data.checkpoints import Arrays
 from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.file_source import START, FileSource, Place
+from bayes_lcs.data.file_source import FileSource
 from bayes_lcs.data.number_rows import RowRange
+from bayes_lcs.data.place import START, Place
 
 __all__ = ["LARGEST_NUMBER", "Leaves", "Node", "Unread", "UnreadLeaves", "check_size", "leaves_of"]
 
