@@ -12,7 +12,9 @@ import bayes_lcs as bl
 from bayes_lcs.data import checkpoints as module
 from bayes_lcs.data import csv_reader, parquet_reader
 from bayes_lcs.inference import annealed_chains, partition_sums, subset_convolution
+from bayes_lcs.report import scan_files
 from bayes_lcs.report.coreset_files import coreset_of_file
+from bayes_lcs.report.scan_files import save_scan
 
 
 class Killed(BaseException):
@@ -110,6 +112,18 @@ def scan():
     return {"chances": model.predict_proba(X), "trace": model.scan_.trace.drop(columns="seconds")}
 
 
+def predicted(folder):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=900).round(3), "b": rng.choice(list("xyz"), 900)})
+    y = np.where(X["a"] + (X["b"] == "x") + rng.normal(size=900) > 0, "yes", "no")
+    if not (folder / "rows.csv").exists():
+        X.to_csv(folder / "rows.csv", index=False)
+    model = bl.PartialScanClassifier("tree", 4, random_state=0).fit(X, y)
+    with mock.patch.object(scan_files, "ROWS_AT_ONCE", 70):
+        save_scan(model, folder, folder / "rows.csv")
+    return {"predictions": pd.read_csv(folder / "predictions.csv")}
+
+
 def points(folder, kind):
     path = folder / f"points.{kind}"
     if not path.exists():
@@ -192,6 +206,7 @@ WORKS = {
     "em, accelerated": lambda *_: mixture(acceleration="squarem"),
     "learning curve": lambda *_: learning_curve(),
     "scan": lambda *_: scan(),
+    "predictions of a scan": lambda _, folder: predicted(folder),
     "coreset of a stream": lambda _, folder: small(folder, stream=True),
     "coreset of a stream of text": lambda _, folder: small(folder, "csv", stream=True),
     "coreset at once": lambda _, folder: small(folder, "csv"),
@@ -213,13 +228,14 @@ def test_killed_and_resumed_it_ends_in_the_same_numbers(name, dies, meetings, tm
     while True:
         dies["left"] = rng.randint(1, 5) if kills < 12 else None
         try:
-            with bl.checkpoints(tmp_path / "kept"):
+            with bl.checkpoints(tmp_path / "kept") as kept:
                 found = WORKS[name](meetings, tmp_path)
         except Killed:
             kills += 1
             continue
         break
     assert kills >= 1
+    assert kept.recalled >= 1
     assert found.keys() == expected.keys()
     for key, values in expected.items():
         if key == "latent":  # sums of chunks whose lengths the clock decides

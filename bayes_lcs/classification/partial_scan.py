@@ -374,9 +374,11 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         tags.classifier_tags.multi_label = False
         return tags
 
-    def _decisions(self, X: Any) -> NDArray[np.int64]:
+    def _decisions(self, X: Any, chances: FloatArray | None = None) -> NDArray[np.int64]:
+        """Places of the labels that are decided for; ``chances`` if they are known already."""
         benefits = benefits_of(self.benefit, X, self.classes_.tolist())
-        return expected_benefits(self._probabilities(X), benefits).argmax(axis=1)
+        chances = self._probabilities(X) if chances is None else chances
+        return expected_benefits(chances, benefits).argmax(axis=1)
 
     def _probabilities(self, X: Any) -> FloatArray:
         rows, labels = self._features(X), self.classes_.tolist()

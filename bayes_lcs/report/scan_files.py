@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.progress import progress_bar, says_lines
 from bayes_lcs.core.visible import visible
+from bayes_lcs.data.checkpoints import Arrays, named_work
 from bayes_lcs.data.columns import RawColumn, RawTable, Source, parse_number
 from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.storage import write_atomically
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
 
 __all__ = ["check_rows_to_predict", "save_scan"]
+
+ROWS_AT_ONCE = 1 << 15
+"""Rows that are predicted together."""
 
 
 def save_scan(
@@ -51,9 +56,10 @@ def save_scan(
     )
     predicted: dict[str, Any] = {}
     if predict is not None:
-        rows = _rows(raw_from_file(predict, header=header), classifier)
+        raw = raw_from_file(predict, header=header)
+        rows = _rows(raw, classifier)
+        decisions, chances = _predicted(classifier, rows, raw.stamp)
         shown = rows.copy()
-        decisions, chances = classifier.predict(rows), classifier.predict_proba(rows)
         shown.insert(0, free_name("decision", shown.columns), decisions)
         for label, column in zip(classifier.classes_, chances.T, strict=True):
             shown[free_name(f"P({label})", shown.columns)] = column
@@ -62,6 +68,26 @@ def save_scan(
     seed = classifier.random_state if isinstance(classifier.random_state, int) else None
     origin = Origin("scan", source, seed, options or {})
     return [save_scan_page(classifier, folder, origin, **predicted), *written]
+
+
+def _predicted(
+    classifier: PartialScanClassifier, rows: pd.DataFrame, stamp: str
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Decisions, and chances of the labels, some rows at a time; they are kept on the way."""
+    scanned = classifier.scan_.trace.drop(columns="seconds").to_numpy(dtype=object)
+    bar = progress_bar("predicting", len(rows), None if says_lines() else False)
+    with named_work("predictions", stamp, list(rows.columns), scanned) as kept, bar as tick:
+        pieces: list[Arrays] = list(kept.each_piece())
+        for start in range(len(pieces) * ROWS_AT_ONCE, len(rows), ROWS_AT_ONCE):
+            some = classifier._known(rows.iloc[start : start + ROWS_AT_ONCE])
+            chances = classifier._probabilities(some)
+            decisions = classifier._decisions(some, chances)
+            pieces.append({"decisions": decisions, "chances": chances})
+            kept.keep(dict, pieces[-1])
+            tick(len(some))
+        kept.end()
+    places = np.concatenate([piece["decisions"] for piece in pieces])
+    return classifier.classes_[places], np.concatenate([piece["chances"] for piece in pieces])
 
 
 def check_rows_to_predict(
