@@ -11,6 +11,7 @@ import pytest
 import bayes_lcs as bl
 from bayes_lcs.data import checkpoints as module
 from bayes_lcs.data import csv_reader, parquet_reader
+from bayes_lcs.evaluation import piecewise_predictions
 from bayes_lcs.inference import annealed_chains, partition_sums, subset_convolution
 from bayes_lcs.report import scan_files
 from bayes_lcs.report.coreset_files import coreset_of_file
@@ -112,6 +113,15 @@ def scan():
     return {"chances": model.predict_proba(X), "trace": model.scan_.trace.drop(columns="seconds")}
 
 
+def averaged(data):
+    found = bl.compare([CNB(), bl.NoSharing()], data, prior=[0.5, 0.5])
+    with (
+        mock.patch.object(bl.Comparison, "probability_intervals", return_value=np.ones((2, 2))),
+        mock.patch.object(piecewise_predictions, "ROWS_AT_ONCE", 7),
+    ):
+        return {"chances": found.predict_proba(data)}
+
+
 def predicted(folder):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=900).round(3), "b": rng.choice(list("xyz"), 900)})
@@ -204,6 +214,7 @@ WORKS = {
     "prototype integrals": lambda data, _: evidence(bl.Prototype(), data, "importance"),
     "em": lambda *_: mixture(),
     "em, accelerated": lambda *_: mixture(acceleration="squarem"),
+    "averaged predictions": lambda data, _: averaged(data),
     "learning curve": lambda *_: learning_curve(),
     "scan": lambda *_: scan(),
     "predictions of a scan": lambda _, folder: predicted(folder),

@@ -19,6 +19,7 @@ from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.evaluation.evidence import conditional_evidence, evidence
 from bayes_lcs.evaluation.log_evidence import EvidenceWarning, LogEvidence
+from bayes_lcs.evaluation.piecewise_predictions import predict_in_pieces
 from bayes_lcs.inference.conditioning import condition
 from bayes_lcs.inference.diagnostics import judge, warn_of_fits
 
@@ -200,7 +201,7 @@ class Comparison:
                 self.models[i], self.data, draws=DRAWS, chains=CHAINS, seed=self.seed
             )
             fits[self.names[i]] = judge(posterior)
-            total = total + weight * posterior.predict_proba(rows, unseen=unseen)
+            total = total + weight * predict_in_pieces(posterior, rows, unseen)
         warn_of_fits(fits, DRAWS, CHAINS, remedy="predict with bl.sample(model, data, draws=...)")
         result: FloatArray = np.asarray(total)
         return result
