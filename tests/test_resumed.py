@@ -16,6 +16,7 @@ from bayes_lcs.inference import annealed_chains, partition_sums, subset_convolut
 from bayes_lcs.report import scan_files
 from bayes_lcs.report.coreset_files import coreset_of_file
 from bayes_lcs.report.scan_files import save_scan
+from bayes_lcs.scaling import coresets
 
 
 class Killed(BaseException):
@@ -150,6 +151,13 @@ def small(folder, kind="parquet", **options):
     return {"points": found.points, "weights": found.weights}
 
 
+def drawn_points():
+    X = np.random.default_rng(0).normal(size=(3000, 3))
+    with mock.patch.object(coresets, "LONG", 0):
+        found = bl.coreset(X, 3, 50, random_state=0)
+    return {"points": found.points, "checks": np.array(found.distortions)}
+
+
 def tree(folder, kind):
     with bl.executor("serial") as here:
         X = bl.row_source(points(folder, kind), kind="numbers")
@@ -221,6 +229,7 @@ WORKS = {
     "coreset of a stream": lambda _, folder: small(folder, stream=True),
     "coreset of a stream of text": lambda _, folder: small(folder, "csv", stream=True),
     "coreset at once": lambda _, folder: small(folder, "csv"),
+    "coreset of many rows": lambda *_: drawn_points(),
     "coreset tree of an array": lambda *_: array_tree(),
     "coreset tree of text": lambda _, folder: tree(folder, "csv"),
     "coreset tree of parquet": lambda _, folder: tree(folder, "parquet"),

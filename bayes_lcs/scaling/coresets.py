@@ -14,6 +14,7 @@ in which they differ.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from bayes_lcs.clustering.exhaustive_kmeans import exhaustive_kmeans
 from bayes_lcs.clustering.kmeans import KMeans
 from bayes_lcs.clustering.kmeans_starts import draw_centers, nearest
 from bayes_lcs.data.categories import code_rows, learn_categories
+from bayes_lcs.data.checkpoints import Arrays, Work, work
 from bayes_lcs.scaling.coreset_bounds import Bound, num_first_draws, size_for
 from bayes_lcs.scaling.coreset_importance import METHODS, Importance, draw_places, importance
 
@@ -35,6 +37,8 @@ FloatArray = NDArray[np.float64]
 
 OBJECTIVES = ("kmeans", "gaussian", "categorical")
 QUERIES = 4
+LONG = 1 << 31
+"""Numbers times centres that take some ten seconds: what is done of these is kept."""
 
 
 @dataclass(frozen=True)
@@ -188,17 +192,48 @@ def coreset(
     whole = len(kept) == len(weights)
     positive, own = (space, weights) if whole else (space[kept], weights[kept])
     k = min(k, len(kept))
-    found, bound = _importance(method, positive, own, k, epsilon, delta, rng)
-    wanted = bound.size if bound is not None else int(size or 0)
-    chosen, drawn = _draw(found.scores, own, wanted, rng)
+    bound: Bound | None = None
+    is_long = epsilon is None and positive.size * k >= LONG
+    decisive = (positive, own, k, size, method, queries, state.get_state()) if is_long else ()
+    with work("coreset", *decisive) if is_long else Work(None) as written:
+        if written.state is not None:
+            chosen, drawn, checks = _recalled(written.state, state)
+        else:
+            found, bound = _importance(method, positive, own, k, epsilon, delta, rng)
+            wanted = bound.size if bound is not None else int(size or 0)
+            chosen, drawn = _draw(found.scores, own, wanted, rng)
+            checks = []
+            written.keep(partial(_reached, chosen, drawn, (), state.get_state()))
+        while len(checks) < queries:
+            checks.append(_distortion(positive, own, positive[chosen], drawn, k, state))
+            written.keep(partial(_reached, chosen, drawn, tuple(checks), state.get_state()))
+        written.end(partial(_reached, chosen, drawn, tuple(checks), state.get_state()))
     indices = kept[chosen]
     points = rows.iloc[indices] if isinstance(rows, pd.DataFrame) else np.asarray(rows)[indices]
-    checks = tuple(
-        _distortion(positive, own, positive[chosen], drawn, k, state) for _ in range(queries)
-    )
-    return Coreset(
-        points, drawn, indices, method, objective, len(weights), float(own.sum()), bound, checks
-    )
+    total, of = float(own.sum()), (method, objective, len(weights))
+    return Coreset(points, drawn, indices, *of, total, bound, tuple(checks))
+
+
+def _reached(
+    chosen: NDArray[np.int64], drawn: FloatArray, checks: tuple[float, ...], state: Any
+) -> Arrays:
+    """The draw, the checks so far, and where random numbers are."""
+    _, keys, *numbers = state
+    return {
+        "chosen": chosen,
+        "drawn": drawn,
+        "checks": np.array(checks),
+        "keys": keys,
+        "numbers": np.array(numbers),
+    }
+
+
+def _recalled(
+    written: Arrays, state: np.random.RandomState
+) -> tuple[NDArray[np.int64], FloatArray, list[float]]:
+    place, has_gauss, gauss = written["numbers"].tolist()
+    state.set_state(("MT19937", written["keys"], int(place), int(has_gauss), gauss))
+    return written["chosen"], written["drawn"], written["checks"].tolist()
 
 
 def _check(k: int, size: int | None, method: str, objective: str, epsilon: float | None) -> None:
