@@ -165,6 +165,14 @@ def tree(folder, kind):
     return {"points": found.points, "weights": found.weights, "rows": found.num_rows}
 
 
+def tree_of_large_pieces(folder):
+    """Many leaves lie in one piece of the file."""
+    with mock.patch.object(csv_reader, "PIECE_BYTES", 1 << 20):
+        X = bl.row_source(points(folder, "csv"), kind="numbers")
+        found = bl.coreset_tree(X, 3, 50, block_rows=200)
+    return {"points": found.points, "weights": found.weights, "rows": found.num_rows}
+
+
 def array_tree():
     X = np.random.default_rng(0).normal(size=(6000, 3))
     found = bl.coreset_tree(X, 3, 50, block_rows=700)
@@ -232,6 +240,7 @@ WORKS = {
     "coreset of many rows": lambda *_: drawn_points(),
     "coreset tree of an array": lambda *_: array_tree(),
     "coreset tree of text": lambda _, folder: tree(folder, "csv"),
+    "coreset tree of large pieces": lambda _, folder: tree_of_large_pieces(folder),
     "coreset tree of parquet": lambda _, folder: tree(folder, "parquet"),
     "samples of files": lambda _, folder: sampled(folder),
     "reading text": lambda _, folder: grouped(folder, "1.csv"),

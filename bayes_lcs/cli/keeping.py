@@ -22,6 +22,11 @@ def _has_work(folder: Path) -> bool:
     return any(folder.glob("*.npz"))
 
 
+def _has_results(folder: Path) -> bool:
+    """Whether there is more than rows that were read."""
+    return any(not path.name.startswith("reading-") for path in folder.glob("*.npz"))
+
+
 def _described(path: Path) -> str:
     """Name, size and time of a file, or of all files of a folder."""
     files = sorted(path.iterdir()) if path.is_dir() else [path]
@@ -54,8 +59,8 @@ def resumable(
     known = (folder / RUN).exists()
     aside = folder.with_name(f"{folder.name}.before")
     if folder.exists() and not resume:
-        shutil.rmtree(aside, ignore_errors=True)
-        if _has_work(folder):
+        if _has_results(folder):
+            shutil.rmtree(aside, ignore_errors=True)
             say(f"note: the checkpoints of an earlier run are set aside in {aside}", err=True)
             folder.rename(aside)
         else:
@@ -76,6 +81,11 @@ def resumable(
         raise KeyboardInterrupt(f"interrupted; {said}{kept_in}") from None
     except UnwritableError as error:
         raise OSError(f"{error}. {_after_failing(folder, kept)}") from error
+    except Exception:
+        # What was read was wrong, or there is no room for it.
+        if kept is not None and not _has_results(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
     finally:
         if not _has_work(folder):  # after bad input nothing is left behind, and nothing lost
             shutil.rmtree(folder, ignore_errors=True)

@@ -81,7 +81,7 @@ def marked(tables: Iterable[Any], after: Mark, before: int = 0) -> Iterator[Bloc
     """
     for table in tables:
         start, before = before, before + table.num_rows
-        if before > after.rows:
+        if before > after.rows or start >= after.rows:  # an empty table has a type all the same
             yield Block(table.slice(max(after.rows - start, 0)), Mark(before))
 
 

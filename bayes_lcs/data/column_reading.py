@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.data.checkpoints import Arrays, named_work
+from bayes_lcs.data.checkpoints import Arrays, Work, named_work
 from bayes_lcs.data.columns import BEGINNING, Mark, RawColumn, ReadsBlocks, Source
 from bayes_lcs.data.vocabulary import AnyNames
 
@@ -31,10 +31,10 @@ def read_columns(
     wanted
         The columns.
     stamp
-        Changes with the file: what was kept of another one is not taken up.
+        Changes with the file: what was kept of another one is not taken up. If empty, nothing is.
     """
     names = {name: AnyNames(name, frozenset()) for name in wanted}
-    with named_work("reading", stamp, list(wanted)) as kept:
+    with named_work("reading", stamp, list(wanted)) if stamp else Work(None) as kept:
         pieces: list[Arrays] = list(kept.each_piece())
         mark = BEGINNING if kept.state is None else _go_on(kept.state, names)
         for block in blocks(wanted, mark):

@@ -115,7 +115,8 @@ class RawTable:
 
     ``blocks`` reads the same columns of a file piece by piece, so that the whole is never in
     memory; ``cost`` says what that will take. ``path`` is the Parquet file that this is, if it is
-    one: any of its rows can then be read without the others. ``stamp`` changes with the file.
+    one: any of its rows can then be read without the others. ``stamp`` changes with the file and
+    with how it is read; where it is empty nobody can tell whether the rows are still the same.
     """
 
     names: tuple[str, ...]
@@ -128,9 +129,9 @@ class RawTable:
 
 
 def file_stamp(path: Path) -> str:
-    """Name, size and time of a file: what changes when it does."""
+    """Place, size and time of a file: what changes when it does."""
     about = path.stat()
-    return f"{path.name}, {about.st_size} bytes, {about.st_mtime_ns}"
+    return f"{path.absolute()}, {about.st_size} bytes, {about.st_mtime_ns}"
 
 
 def is_missing(value: Any) -> bool:

@@ -10,6 +10,8 @@ import codecs
 import gzip
 import io
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -119,7 +121,12 @@ class CsvPieces:
         self.at_end = False
         """Whether the end of the file was seen."""
         if after != BEGINNING:
-            self._go_on(after)
+            try:
+                with self._explaining():
+                    self._go_on(after)
+            except DataError:
+                self._raw.close()
+                raise
 
     def __enter__(self) -> Self:
         return self
@@ -137,13 +144,9 @@ class CsvPieces:
 
         If none does, more is read until one ends.
         """
-        import pyarrow as pa
-
         begin = self.position
-        try:
+        with self._explaining():
             table = self._parsed(self._records(goal))
-        except (pa.ArrowException, UnicodeError, EOFError, OSError, zlib.error) as error:
-            raise self._explained(error) from error
         mark = Mark(max(self._row, 0), self._parsed_text, self._line - 1)
         return Piece(table, begin, self.position, mark)
 
@@ -160,6 +163,7 @@ class CsvPieces:
                 left -= len(rest)
             rest = rest[len(rest) + left :] if left < 0 else b""
         self._rest = rest
+        self.at_end = self.at_end and not rest  # it will be met again after these
         self._row, self._parsed_text, self._line = after.rows, after.text, after.lines + 1
 
     @staticmethod
@@ -252,6 +256,15 @@ class CsvPieces:
                         row=row,
                         column=name,
                     )
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, UnicodeError, EOFError, OSError, zlib.error) as error:
+            raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> DataError:
         """The error that names the line and column on which reading failed.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -57,7 +58,8 @@ def raw_from_csv(
     names = _column_names(path, cells, line, header)
     has_header = header is True
     line_of = partial(line_of_row, path, encoding, delimiter, has_header)
-    source, stamp = Source(path.name, line_of), file_stamp(path)
+    source = Source(path.name, line_of)
+    stamp = f"{file_stamp(path)}, {encoding}, {delimiter}, {has_header}, {names}"
 
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
         found = read_columns(blocks, source, wanted, stamp)
@@ -122,9 +124,10 @@ def _blocks(form: CsvFormat, after: Mark) -> Iterator[Block]:
     with (
         CsvPieces(form, ReadCount(), PIECE_BYTES, PIECE_BYTES, after) as pieces,
         reading_bar(form.path, form.path.stat().st_size) as tick,
+        closing(one_ahead(_all_pieces(pieces))) as ahead,
     ):
         tick(pieces.position)
-        for piece in one_ahead(_all_pieces(pieces)):
+        for piece in ahead:
             if piece.table.num_rows:
                 yield Block(piece.table, piece.mark)
             tick(piece.end - piece.begin)

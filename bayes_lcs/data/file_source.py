@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.data.checkpoints import Arrays, named_work
+from bayes_lcs.data.checkpoints import Arrays, Work, is_keeping, named_work
 from bayes_lcs.data.column_types import ColumnTypes
 from bayes_lcs.data.columns import BEGINNING, RawTable, Source
 from bayes_lcs.data.number_rows import NumberReader, RowRange, finite_numbers
@@ -201,7 +201,7 @@ class FileSource(RowSource):
         self._begin_coding()
         self._pool = None  # the old one need not lie beside the new one
         total = 0
-        with named_work("reading", *self.identity, size) as kept:
+        with self.work("reading", size) as kept:
             if kept.state is not None:
                 total = self._go_on(kept.state, first)
                 keys.skip(total)
@@ -224,13 +224,15 @@ class FileSource(RowSource):
         self._num_rows = total
         self._pool = first.rows()
 
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """All that decides what a pass over the files finds: what is kept of it goes by this."""
-        stamps = [(table.source.file, table.stamp, *table.cost(())) for table in self._tables]
+    def work(self, kind: str, *decisive: Any) -> Work:
+        """A pass over the rows that is kept, if it can be told whether rows are the same."""
+        stamps = [table.stamp for table in self._tables]
+        if not is_keeping() or not all(stamps):
+            return Work(None)
         missing = [(name, sorted(self._missing[name])) for name in self._columns]
         given = [(name, *values) for name, values in self._given.items()]
-        return (stamps, self._kind, self._target, missing, given, self._seed)
+        rows = (stamps, self._kind, self._target, missing, given, self._seed)
+        return named_work(kind, *rows, *decisive)
 
     def _reached(
         self, place: Place, total: int, held: list[tuple[NDArray[Any], NDArray[Any]]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ __all__ = ["one_ahead"]
 T = TypeVar("T")
 
 
-def one_ahead(items: Iterator[T]) -> Iterator[T]:
+def one_ahead(items: Iterator[T]) -> Generator[T]:
     """The same items, each made in another thread while the one before is worked on.
 
     pyarrow leaves Python free while it parses and unpacks, so that a second core has work. No more

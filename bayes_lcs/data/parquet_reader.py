@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,10 @@ def raw_from_parquet(path: Path) -> RawTable:
                 before, groups = _groups_after(file.metadata, after.rows)
                 tick(before)
                 batches = file.iter_batches(_BLOCK_ROWS, groups, list(wanted))
-                tables = one_ahead(map(_as_table, batches))
-                for block in marked(tables, after, before):
-                    yield block
-                    tick(block.table.num_rows)
+                with closing(one_ahead(map(_as_table, batches))) as tables:
+                    for block in marked(tables, after, before):
+                        yield block
+                        tick(block.table.num_rows)
         except (pa.ArrowException, OSError) as error:
             raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
 

@@ -10,7 +10,16 @@ from typing import Any
 from bayes_lcs.data.arrow_columns import check_type, marked
 from bayes_lcs.data.column_reading import read_columns
 from bayes_lcs.data.column_types import ColumnTypes
-from bayes_lcs.data.columns import BEGINNING, Block, Cost, Mark, RawColumn, RawTable, Source
+from bayes_lcs.data.columns import (
+    BEGINNING,
+    Block,
+    Cost,
+    Mark,
+    RawColumn,
+    RawTable,
+    Source,
+    file_stamp,
+)
 from bayes_lcs.data.errors import DataError, one_line
 from bayes_lcs.data.parquet_reader import footer_cost
 from bayes_lcs.data.reader import raw_from_file
@@ -144,7 +153,10 @@ def _of_fragment(dataset: Any, fragment: Any, number: int, types: ColumnTypes) -
         size = Path(path).stat().st_size if path and Path(path).is_file() else None
         return Cost(None if path else fragment.count_rows(), size)
 
-    return _table(dataset.schema.names, source, tables, cost)
+    stamp = ""
+    if path and Path(path).is_file():
+        stamp = f"{file_stamp(Path(path))}, {dataset.schema}, {fragment.partition_expression}"
+    return _table(dataset.schema.names, source, tables, cost, stamp)
 
 
 # Dask ---------------------------------------------------------------------------------------------
@@ -182,11 +194,11 @@ def _of_partition(frame: Any, number: int, size: int) -> RawTable:
     return _table(frame.columns, source, tables, lambda _: Cost(None, None))
 
 
-def _table(names: Any, source: Source, tables: Any, cost: Any) -> RawTable:
+def _table(names: Any, source: Source, tables: Any, cost: Any, stamp: str = "") -> RawTable:
     def blocks(wanted: Sequence[str], after: Mark = BEGINNING, /) -> Iterator[Block]:
         return marked(tables(wanted), after)
 
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
-        return read_columns(blocks, source, wanted, str(cost(wanted)))
+        return read_columns(blocks, source, wanted, stamp)
 
-    return RawTable(tuple(names), source, read, blocks, cost)
+    return RawTable(tuple(names), source, read, blocks, cost, stamp=stamp)

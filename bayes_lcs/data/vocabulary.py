@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.data.arrow_columns import column_from_arrow, plain_numbers, without
-from bayes_lcs.data.columns import Source, natural_order, parse_number
+from bayes_lcs.data.columns import RawColumn, Source, natural_order, parse_number
 
 __all__ = ["MOST_CATEGORIES", "AnyNames", "Vocabulary", "block_numbers"]
 
@@ -49,35 +49,36 @@ class Vocabulary:
             if name in self._missing:
                 continue
             if name not in self._known:
-                self._check(name, column.first_row(code), source, start)
+                self._check(name, code, column, source, start)
                 self._known[name] = len(self._known)
                 self._order = None
             table[code] = self._known[name]
         return table[column.codes]
 
-    def _check(self, name: str, row: int | None, source: Source, start: int) -> None:
-        place = None if row is None else start + row
+    def _check(self, name: str, code: int, column: RawColumn, source: Source, start: int) -> None:
+        """Refuse a new name; only then is it looked for in its column."""
+        wrong = self._refused(name)
+        if wrong is not None:
+            row = column.first_row(code)
+            place = None if row is None else start + row
+            raise source.error(wrong, row=place, column=self.name)
+
+    def _refused(self, name: str) -> str | None:
+        """What is wrong with a new name, if anything is."""
         if self._closed:
-            raise source.error(
+            return (
                 f"{name!r} is none of the {len(self._known)} values that this column had before; "
-                "correct the cell, list it in missing_values=, or learn the values anew",
-                row=place,
-                column=self.name,
+                "correct the cell, list it in missing_values=, or learn the values anew"
             )
         if "\x00" in name:
-            raise source.error(
-                "the cell holds a NUL byte; the file is damaged or not a text file",
-                row=place,
-                column=self.name,
-            )
+            return "the cell holds a NUL byte; the file is damaged or not a text file"
         if len(self._known) == MOST_CATEGORIES:
-            raise source.error(
+            return (
                 f"has more than {MOST_CATEGORIES} different values and is not taken for a "
                 f"category; leave it out with ignore=[{self.name!r}], bin it first, or read "
-                "numbers with kind='numbers'",
-                row=place,
-                column=self.name,
+                "numbers with kind='numbers'"
             )
+        return None
 
     @property
     def kept(self) -> tuple[list[str], bool]:
@@ -108,9 +109,8 @@ class Vocabulary:
 class AnyNames(Vocabulary):
     """Names of which there may be any number."""
 
-    def _check(self, name: str, row: int | None, source: Source, start: int) -> None:
-        if "\x00" in name:
-            super()._check(name, row, source, start)
+    def _refused(self, name: str) -> str | None:
+        return super()._refused(name) if "\x00" in name else None
 
 
 def block_numbers(

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lcs.core.executors import Executor
-from bayes_lcs.data.checkpoints import Arrays, work
+from bayes_lcs.data.checkpoints import Arrays
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.file_source import FileSource
 from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
@@ -72,7 +72,7 @@ def coreset_of_file(
 
 
 def _all_numbers(source: FileSource, path: Path) -> NDArray[np.float64]:
-    with work("numbers", *source.identity) as kept:
+    with source.work("reading") as kept:
         pieces = [piece["rows"] for piece in kept.each_piece()]
         place = START if kept.state is None else Place.of_numbers(kept.state["place"])
         for block in source.number_blocks(place):
@@ -85,7 +85,7 @@ def _all_numbers(source: FileSource, path: Path) -> NDArray[np.float64]:
 
 def _streamed(source: FileSource, tree: CoresetStream, seed: int, path: Path) -> CoresetStream:
     """All rows pushed into a stream."""
-    with work("stream", tree.k, tree.size, tree.method, seed, *source.identity) as kept:
+    with source.work("stream", tree.k, tree.size, tree.method, seed) as kept:
         place = START
         if kept.state is not None:
             place = Place.of_numbers(kept.state["place"])

@@ -57,6 +57,7 @@ def plot_coclustering(
             *_square(start - 0.5, start + len(block) - 0.5), color="tab:orange", linewidth=1.5
         )
         start += len(block)
+    axes.figure.colorbar(image, ax=axes, label="probability of being together", shrink=0.8)
     step, points = _label_step(axes, len(order))
     places = range(0, len(order), step)
     labels = [plain_text(names[order[place]]) for place in places]
@@ -64,15 +65,14 @@ def plot_coclustering(
     axes.set_yticks(places, labels, fontsize=points)
     if step > 1:
         axes.set_xlabel(f"{len(order)} groups, one name in {step}")
-    axes.figure.colorbar(image, ax=axes, label="probability of being together", shrink=0.8)
     axes.set_title("Which groups share their parameters")
     return axes
 
 
 def _label_step(axes: Axes, num_labels: int) -> tuple[int, float]:
     """One label in how many is drawn, and in points how large, so that they do not overlap."""
-    points = axes.get_window_extent().height * 72 / axes.figure.dpi
-    room = points / max(num_labels, 1) / LINE_SPACING
+    box = axes.get_window_extent()
+    room = min(box.width, box.height) * 72 / axes.figure.dpi / max(num_labels, 1) / LINE_SPACING
     step = max(math.ceil(SMALLEST_LABEL / room), 1)
     return step, min(room * step, LARGEST_LABEL)
 

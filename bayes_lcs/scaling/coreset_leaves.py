@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_array
 
-from bayes_lcs.data.checkpoints import Arrays
+from bayes_lcs.data.checkpoints import Arrays, Work, work
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.file_source import FileSource
 from bayes_lcs.data.number_rows import RowRange
@@ -74,10 +74,12 @@ def leaves_of(source: Any, sample_weight: Any, size: int, someone_reads: bool) -
 class Leaves(ABC):
     """Blocks of one length, and what is left; the next one can be found again by `place`."""
 
-    identity: tuple[Any, ...]
-
     def __init__(self) -> None:
         self._number = 0
+
+    @abstractmethod
+    def work(self, *decisive: Any) -> Work:
+        """A computation over all leaves; kept, if it can be told whether these are the same."""
 
     @property
     def place(self) -> Arrays:
@@ -98,8 +100,11 @@ class UnreadLeaves(Leaves):
 
     def __init__(self, source: FileSource, ranges: list[list[RowRange]]) -> None:
         super().__init__()
-        self._ranges = ranges
-        self.identity = source.identity
+        self._source, self._ranges = source, ranges
+
+    def work(self, *decisive: Any) -> Work:
+        """Known by the files."""
+        return self._source.work("tree", "unread", *decisive)
 
     def __iter__(self) -> Iterator[Unread]:
         for number in range(self._number, len(self._ranges)):
@@ -117,7 +122,10 @@ class ArrayLeaves(Leaves):
             sample_weight, self._X, dtype=np.float64, ensure_non_negative=True
         )
         self._size = size
-        self.identity = (self._X, self._weights)
+
+    def work(self, *decisive: Any) -> Work:
+        """Known by all rows."""
+        return work("tree", self._X, self._weights, *decisive)
 
     def __iter__(self) -> Iterator[Node]:
         for start in range(self._number * self._size, len(self._X), self._size):
@@ -131,34 +139,39 @@ class FileLeaves(Leaves):
 
     def __init__(self, source: FileSource, size: int) -> None:
         super().__init__()
-        self._source, self._size, self._after = source, size, START
-        self._rest = np.zeros((0, len(source.features)))
-        self.identity = source.identity
+        self._source, self._size, self._read = source, size, START
+        self._rest: FloatArray | None = None
+
+    def work(self, *decisive: Any) -> Work:
+        """Known by the files."""
+        return self._source.work("tree", *decisive)
 
     @property
     def place(self) -> Arrays:
         """Where the next leaf begins: rows that were read and not given away come first."""
-        read = np.array(self._source.place.numbers)
-        return {**super().place, "read": read, "rest": self._rest}
+        rest = np.zeros((0, 0)) if self._rest is None else self._rest
+        return {**super().place, "read": np.array(self._read.numbers), "rest": rest}
 
     def go_on(self, place: Arrays) -> None:
         """Begin there."""
         super().go_on(place)
-        self._rest, self._after = place["rest"], Place.of_numbers(place["read"])
+        self._rest = place["rest"] if len(place["rest"]) else None
+        self._read = Place.of_numbers(place["read"])
 
     def __iter__(self) -> Iterator[Node]:
         yield from self._whole()
-        for frame in self._source.number_blocks(self._after):
+        for frame in self._source.number_blocks(self._read):
             piece = frame.to_numpy()
             check_size(piece, self._source.features, None)
-            self._rest = np.concatenate([self._rest, piece])
+            self._rest = piece if self._rest is None else np.concatenate([self._rest, piece])
+            self._read = self._source.place
             yield from self._whole()
-        if len(self._rest):
-            rows, self._rest = self._rest, self._rest[:0]
+        if self._rest is not None and len(self._rest):
+            rows, self._rest = self._rest, None
             yield self._next(rows)
 
     def _whole(self) -> Iterator[Node]:
-        while len(self._rest) >= self._size:
+        while self._rest is not None and len(self._rest) >= self._size:
             rows, self._rest = self._rest[: self._size], self._rest[self._size :]
             yield self._next(rows)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.local_executor import LocalExecutor
-from bayes_lcs.data.checkpoints import Arrays, work
+from bayes_lcs.data.checkpoints import Arrays
 from bayes_lcs.data.file_source import FileSource
 from bayes_lcs.data.number_rows import NumberReader
 from bayes_lcs.data.raw_tables import lies_in_pieces
@@ -97,8 +97,7 @@ def coreset_tree(
         reduce_leaf = partial(_read_and_reduced, source.number_reader, reduce_node)
     waiting: dict[int, Node] = {}
     num_rows, total = 0, 0.0
-    decisive = (k, size, method, block_rows, int(random_state), type(leaves).__name__)
-    with work("tree", *decisive, *leaves.identity) as kept:
+    with leaves.work(k, size, method, block_rows, int(random_state)) as kept:
         if kept.state is not None:
             num_rows, total, waiting = _recalled(kept.state)
             leaves.go_on(kept.state)

@@ -9,7 +9,9 @@ import io
 import pyarrow as pa
 import pytest
 
-from bayes_lcs.data import csv_reader
+from bayes_lcs.data import csv_pieces, csv_reader
+from bayes_lcs.data.columns import Mark
+from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.reader import raw_from_file
 
 HEAD = "a,b\n"
@@ -73,3 +75,27 @@ def test_no_more_than_a_piece_is_read_ahead(tmp_path, packed):
         rows += block.num_rows
         assert pa.total_allocated_bytes() - before <= 4 * csv_reader.PIECE_BYTES
     assert rows == num_rows
+
+
+@pytest.mark.parametrize("kind", ["utf-16", "latin-1", "gzip"])
+def test_text_goes_on_wherever_it_ends(tmp_path, monkeypatch, kind):
+    """Pieces of a file that is gone through again lie elsewhere: its end may come early."""
+    monkeypatch.setattr(csv_pieces, "_UNPACKED", 50)
+    for num_rows in range(1, 60):
+        text = HEAD + "".join(f"{i},{'xyz'[i % 3] * (i % 5)}\n" for i in range(num_rows))
+        content = gzip.compress(text.encode()) if kind == "gzip" else text.encode(kind)
+        (tmp_path / "t.csv").write_bytes(content)
+        encoding = "utf-8" if kind == "gzip" else kind
+        for size in (24, 100):
+            found = cells(tmp_path / "t.csv", size, monkeypatch, encoding=encoding)
+            assert len(found) == num_rows
+
+
+def test_faults_after_a_mark_are_explained(tmp_path, monkeypatch):
+    whole = gzip.compress((HEAD + "1,2\n" * 100_000).encode(), 0)
+    (tmp_path / "t.csv").write_bytes(whole[: len(whole) * 9 // 10])
+    monkeypatch.setattr(csv_reader, "PIECE_BYTES", 1 << 16)
+    raw = raw_from_file(tmp_path / "t.csv")
+    far = Mark(95_000, 380_004, 95_001)
+    with pytest.raises(DataError, match=r"t.csv: the gzip file is cut short"):
+        list(raw.blocks(raw.names, far))

@@ -15,9 +15,10 @@ def _closed():
     plt.close("all")
 
 
+@pytest.mark.parametrize("size", [(8.5, 7.2), (3, 6), (9, 3)])
 @pytest.mark.parametrize("num_groups", [3, 30, 138, 200])
-def test_names_of_groups_do_not_overlap(num_groups):
-    figure, ax = plt.subplots(figsize=(8.5, 7.2))
+def test_names_of_groups_do_not_overlap(num_groups, size):
+    figure, ax = plt.subplots(figsize=size)
     names = [f"group-{i}" for i in range(num_groups)]
     bl.plot_coclustering(np.eye(num_groups), np.arange(num_groups), names, ax)
     figure.canvas.draw()
@@ -27,7 +28,7 @@ def test_names_of_groups_do_not_overlap(num_groups):
     shown = [label.get_text() for label in ax.get_yticklabels()]
     assert shown == names[:: -(-num_groups // len(shown))]
     assert ("one name in" in ax.get_xlabel()) == (len(shown) < num_groups)
-    if num_groups <= 30:
+    if num_groups <= 30 and min(size) > 7:
         assert len(shown) == num_groups
 
 
