@@ -44,6 +44,10 @@ class Vocabulary:
         """Codes of the cells of a piece whose first row is row ``start`` of its file."""
         column = column_from_arrow(self.name, cells, source)
         self._fixed = self._fixed or column.fixed
+        return self._table(column, source, start)[column.codes]
+
+    def _table(self, column: RawColumn, source: Source, start: int) -> NDArray[np.int32]:
+        """From the codes of a piece to those of all."""
         table = np.full(len(column.names) + 1, -1, np.int32)  # the last entry serves code -1
         for code, name in enumerate(column.names):
             if name in self._missing:
@@ -53,7 +57,7 @@ class Vocabulary:
                 self._known[name] = len(self._known)
                 self._order = None
             table[code] = self._known[name]
-        return table[column.codes]
+        return table
 
     def _check(self, name: str, code: int, column: RawColumn, source: Source, start: int) -> None:
         """Refuse a new name; only then is it looked for in its column."""
@@ -108,6 +112,13 @@ class Vocabulary:
 
 class AnyNames(Vocabulary):
     """Names of which there may be any number."""
+
+    def _table(self, column: RawColumn, source: Source, start: int) -> NDArray[np.int32]:
+        if "\x00" in "".join(column.names) or not self._missing.isdisjoint(column.names):
+            return super()._table(column, source, start)
+        known, self._order = self._known, None
+        codes = [known.setdefault(name, len(known)) for name in column.names]
+        return np.array([*codes, -1], np.int32)
 
     def _refused(self, name: str) -> str | None:
         return super()._refused(name) if "\x00" in name else None
