@@ -31,7 +31,6 @@ from bayes_lcs.data.read_progress import reading_bar
 
 __all__ = ["PIECE_BYTES", "raw_from_csv"]
 
-_CHUNK = 1 << 24
 PIECE_BYTES = 1 << 22
 """Text that is parsed together where a file is read in pieces."""
 
