@@ -120,7 +120,7 @@ def test_latin_1(write: Write) -> None:
 
 
 def test_many_blocks_keep_the_order_of_first_appearance(write: Write, monkeypatch) -> None:
-    monkeypatch.setattr("bayes_lcs.data.csv_reader._CHUNK", 1000)
+    monkeypatch.setattr("bayes_lcs.data.csv_reader.PIECE_BYTES", 1000)
     names = [f"g{(7 * row) % 97}" for row in range(2000)]
     cells = ['"a\n\nb"', '"c""d"']
     lines = [f"{name},{cells[row % 2]},{row % 3}" for row, name in enumerate(names)]
