@@ -49,8 +49,7 @@ def column_from_arrow(name: str, chunks: Any, source: Source) -> RawColumn:
     kind = chunks.type
     if types.is_null(kind):
         return RawColumn(name, np.full(len(chunks), -1, np.int32), ())
-    # A text file has no dictionary of its own: the one pyarrow builds for it means nothing.
-    fixed = types.is_dictionary(kind) and source.line_of is None
+    fixed = types.is_dictionary(kind) and source.lists_values(name)
     if not types.is_dictionary(kind):
         if types.is_string_view(kind):
             chunks = chunks.cast(pa.string())
@@ -59,6 +58,10 @@ def column_from_arrow(name: str, chunks: Any, source: Source) -> RawColumn:
     indices = merged.indices
     codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy()
     uniques = merged.dictionary
+    if len(codes) and not -1 <= codes.min() <= codes.max() < len(uniques):
+        raise source.error(
+            "holds values that its dictionary lacks; the file is damaged", column=name
+        )
     if types.is_floating(uniques.type):
         # NumPy scalars print 0.1 in single precision as it was meant.
         return raw_column(name, codes, list(uniques.to_numpy(zero_copy_only=False)), fixed=fixed)

@@ -36,6 +36,7 @@ class ColumnTypes:
         """Refuse a column of another kind than where it was met first."""
         if source.line_of is not None:
             return
+        kind = _value_type(kind)
         family = _family(kind)
         if family is None:
             return
@@ -48,12 +49,16 @@ class ColumnTypes:
             )
 
 
+def _value_type(kind: Any) -> Any:
+    import pyarrow.types as types
+
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
 def _family(kind: Any) -> str | None:
     """Types whose values have the same names; None of a column without any value."""
     import pyarrow.types as types
 
-    if types.is_dictionary(kind):
-        kind = kind.value_type
     if types.is_null(kind):
         return None
     if types.is_integer(kind):

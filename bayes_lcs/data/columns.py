@@ -7,7 +7,7 @@ rules about names, missing cells and bins are written once, in `bayes_lcs.data.a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -39,10 +39,20 @@ class Source:
     """Where rows came from, so that errors can name the place.
 
     ``line_of`` gives the line of a row in a text file; without it rows are counted from 0.
+    ``plain`` are columns of text that are read as Arrow dictionaries although the source itself
+    lists no values of theirs.
     """
 
     file: str | None = None
     line_of: Callable[[int], int | None] | None = None
+    plain: frozenset[str] = frozenset()
+
+    def lists_values(self, column: str) -> bool:
+        """Whether an Arrow dictionary of a column is the source's own: it then means something.
+
+        A text file has none, and none of its columns a type.
+        """
+        return self.line_of is None and column not in self.plain
 
     def error(
         self, message: str, *, row: int | None = None, column: str | None = None
@@ -82,9 +92,14 @@ class Block(NamedTuple):
 
 
 class ReadsBlocks(Protocol):
-    """Reads columns piece by piece, in the order of the rows; from a mark on, if one is given."""
+    """Reads columns piece by piece, in the order of the rows; from a mark on, if one is given.
 
-    def __call__(self, wanted: Sequence[str], after: Mark = BEGINNING, /) -> Iterator[Block]:
+    Columns of text that are ``coded`` may come as Arrow dictionaries, which takes less work.
+    """
+
+    def __call__(
+        self, wanted: Sequence[str], after: Mark = BEGINNING, /, coded: Collection[str] = ()
+    ) -> Iterator[Block]:
         """The rows after a mark."""
         ...
 
@@ -107,6 +122,19 @@ class RawColumn:
         """The first row that holds a name, if any does."""
         rows = np.flatnonzero(self.codes == code)
         return int(rows[0]) if rows.size else None
+
+    def met(self, codes: Iterable[int]) -> list[int]:
+        """Those of some codes that occur, in the order in which they first do.
+
+        Examples
+        --------
+        >>> RawColumn("x", np.array([2, -1, 0, 2]), ("a", "b", "c")).met([0, 1, 2])
+        [2, 0]
+        """
+        never = len(self.codes)
+        first = np.full(len(self.names) + 1, never)  # the last entry serves code -1
+        first[self.codes[::-1]] = np.arange(never)[::-1]
+        return sorted((code for code in codes if first[code] < never), key=first.__getitem__)
 
 
 @dataclass(frozen=True)
@@ -226,5 +254,7 @@ def raw_column(
         except DataError as error:
             raise DataError(error.message, column=name) from None
         recode.append(-1 if text is None else known.setdefault(text, len(known)))
-    table = np.array([*recode, -1], dtype=np.int32)  # the last entry serves code -1
-    return RawColumn(name, table[codes], tuple(known), fixed)
+    if recode != list(range(len(recode))):
+        table = np.array([*recode, -1], dtype=np.int32)  # the last entry serves code -1
+        codes = table[codes]
+    return RawColumn(name, codes.astype(np.int32, copy=False), tuple(known), fixed)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from bayes_lcs.data.columns import BEGINNING, Mark, Source
 from bayes_lcs.data.counted_file import CountedFile, ReadCount
 from bayes_lcs.data.csv_cut import last_record_end
@@ -26,7 +28,7 @@ from bayes_lcs.data.csv_scan import (
 )
 from bayes_lcs.data.errors import DataError, one_line
 
-__all__ = ["CsvFormat", "CsvPieces", "Piece"]
+__all__ = ["CsvFormat", "CsvPieces", "Piece", "Records"]
 
 _MOST = 1 << 24
 
@@ -49,6 +51,22 @@ class CsvFormat:
     has_header: bool
     is_packed: bool
     source: Source
+    coded: frozenset[str] = frozenset()
+    """Columns that come as Arrow dictionaries; a header may be among their values."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """Text that holds whole records, and the bytes of the file that were read for it.
+
+    ``text_end`` and ``lines`` are the bytes of text (as UTF-8) and the line breaks up to its end.
+    """
+
+    text: bytes
+    begin: int
+    end: int
+    text_end: int
+    lines: int
 
 
 @dataclass(frozen=True)
@@ -117,7 +135,7 @@ class CsvPieces:
         self._rest: bytes | None = None
         self._line = 1
         self._row = -1 if form.has_header else 0
-        self._parsed_text = 0
+        self._cut_text = 0
         self.at_end = False
         """Whether the end of the file was seen."""
         if after != BEGINNING:
@@ -144,11 +162,31 @@ class CsvPieces:
 
         If none does, more is read until one ends.
         """
+        records = self.cut(goal)
+        return self.piece(records, self.parse(records))
+
+    def cut(self, goal: int) -> Records:
+        """The text of the next piece, which `parse` and then `piece` get."""
         begin = self.position
         with self._explaining():
-            table = self._parsed(self._records(goal))
-        mark = Mark(max(self._row, 0), self._parsed_text, self._line - 1)
-        return Piece(table, begin, self.position, mark)
+            text = self._records(goal)
+        return Records(text, begin, self.position, self._cut_text, self._line - 1)
+
+    def parse(self, records: Records) -> Any:
+        """All rows of a text, a header too, as an Arrow table; any thread may do this."""
+        with self._explaining():
+            return self._parsed(records)
+
+    def piece(self, records: Records, table: Any) -> Piece:
+        """The rows of a text once they are parsed; texts come in their order."""
+        if self._row < 0 and table.num_rows:  # the header is a row of text like any other
+            table, self._row = table.slice(1), 0
+        if b"\x00" in records.text:
+            self._check_nul(table)
+        self._row += table.num_rows
+        self._count.num_rows += table.num_rows
+        mark = Mark(max(self._row, 0), records.text_end, records.lines)
+        return Piece(table, records.begin, records.end, mark)
 
     def _go_on(self, after: Mark) -> None:
         """Begin behind the text of a mark."""
@@ -164,7 +202,7 @@ class CsvPieces:
             rest = rest[len(rest) + left :] if left < 0 else b""
         self._rest = rest
         self.at_end = self.at_end and not rest  # it will be met again after these
-        self._row, self._parsed_text, self._line = after.rows, after.text, after.lines + 1
+        self._row, self._cut_text, self._line = after.rows, after.text, after.lines + 1
 
     @staticmethod
     def _after_bom(text: bytes) -> bytes:
@@ -185,9 +223,10 @@ class CsvPieces:
         if self.at_end or not end:
             end = len(text)
         self._rest = text[end:]
-        self._line += _line_breaks(text[:end])
-        self._parsed_text += end
-        return text[:end]
+        text = text[:end]
+        self._line += _line_breaks(text)
+        self._cut_text += end
+        return text
 
     def _open_quote(self, before: bytes) -> DataError:
         return DataError(
@@ -217,35 +256,29 @@ class CsvPieces:
             return self._unpacked.read1(_UNPACKED)
         return bytes(self._raw.read(min(size, self._most)))
 
-    def _parsed(self, text: bytes) -> Any:
-        """The rows of a text as an Arrow table of the wanted columns."""
+    def _parsed(self, records: Records) -> Any:
         import pyarrow as pa
         from pyarrow import csv
 
-        form = self._form
+        form, text = self._form, records.text
         if not text:
             return pa.schema([(name, pa.string()) for name in form.wanted]).empty_table()
         if text.startswith(codecs.BOM_UTF8):  # pyarrow would take a first cell's own for a mark
             text = codecs.BOM_UTF8 + text
-        table = csv.read_csv(
+        values = pa.dictionary(pa.int32(), pa.string())
+        return csv.read_csv(
             pa.BufferReader(text),
             read_options=csv.ReadOptions(
                 column_names=form.names, use_threads=False, block_size=min(len(text), 2**31 - 1)
             ),
             parse_options=csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(form.names, pa.string()),
+                column_types={n: values if n in form.coded else pa.string() for n in form.names},
                 include_columns=form.wanted,
                 strings_can_be_null=False,
+                check_utf8=not records.text.isascii(),
             ),
         )
-        if self._row < 0 and table.num_rows:  # the header is a row of text like any other
-            table, self._row = table.slice(1), 0
-        if b"\x00" in text:
-            self._check_nul(table)
-        self._row += table.num_rows
-        self._count.num_rows += table.num_rows
-        return table
 
     def _check_nul(self, table: Any) -> None:
         for name in self._form.wanted:
@@ -285,7 +318,7 @@ class CsvPieces:
 
 
 def _line_breaks(text: bytes) -> int:
-    breaks = text.count(b"\n")
+    breaks = int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
     if b"\r" in text:
         breaks += text.count(b"\r") - text.count(b"\r\n")
     return breaks

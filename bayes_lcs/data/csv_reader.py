@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from bayes_lcs.core.cores import num_cores
+from bayes_lcs.data.ahead import each_ahead
 from bayes_lcs.data.column_reading import read_columns
 from bayes_lcs.data.columns import (
     BEGINNING,
@@ -19,20 +22,22 @@ from bayes_lcs.data.columns import (
     file_stamp,
 )
 from bayes_lcs.data.counted_file import ReadCount
-from bayes_lcs.data.csv_pieces import CsvFormat, CsvPieces, Piece
+from bayes_lcs.data.csv_pieces import CsvFormat, CsvPieces, Records
 from bayes_lcs.data.csv_scan import (
     is_packed,
     line_of_row,
     read_header,
 )
 from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.one_ahead import one_ahead
 from bayes_lcs.data.read_progress import reading_bar
 
 __all__ = ["PIECE_BYTES", "raw_from_csv"]
 
 PIECE_BYTES = 1 << 22
 """Text that is parsed together where a file is read in pieces."""
+
+MOST_THREADS = 4
+"""More than these parse faster than one thread cuts the text for them."""
 
 
 def raw_from_csv(
@@ -66,7 +71,9 @@ def raw_from_csv(
             raise source.error("there are no rows, only a header")
         return found
 
-    def blocks(wanted: Sequence[str], after: Mark = BEGINNING, /) -> Iterator[Block]:
+    def blocks(
+        wanted: Sequence[str], after: Mark = BEGINNING, /, coded: Collection[str] = ()
+    ) -> Iterator[Block]:
         form = CsvFormat(
             path,
             encoding,
@@ -76,6 +83,7 @@ def raw_from_csv(
             has_header,
             is_packed(path),
             source,
+            frozenset(coded),
         )
         return _blocks(form, after)
 
@@ -119,19 +127,26 @@ def _column_names(
 
 
 def _blocks(form: CsvFormat, after: Mark) -> Iterator[Block]:
-    """The file in pieces of text cells; while one is worked on the next is read, and no more."""
+    """The file in pieces of text cells; while one is worked on a few more are read."""
     with (
         CsvPieces(form, ReadCount(), PIECE_BYTES, PIECE_BYTES, after) as pieces,
         reading_bar(form.path, form.path.stat().st_size) as tick,
-        closing(one_ahead(_all_pieces(pieces))) as ahead,
+        closing(_parsed_ahead(pieces)) as ahead,
     ):
         tick(pieces.position)
-        for piece in ahead:
+        for records, table in ahead:
+            piece = pieces.piece(records, table)
             if piece.table.num_rows:
                 yield Block(piece.table, piece.mark)
             tick(piece.end - piece.begin)
 
 
-def _all_pieces(pieces: CsvPieces) -> Iterator[Piece]:
-    while not pieces.at_end:
-        yield pieces.read(pieces.position + PIECE_BYTES)
+def _parsed_ahead(pieces: CsvPieces) -> Generator[tuple[Records, Any]]:
+    def cut() -> Iterator[Records]:
+        while not pieces.at_end:
+            yield pieces.cut(pieces.position + PIECE_BYTES)
+
+    def parse(records: Records) -> tuple[Records, Any]:
+        return records, pieces.parse(records)
+
+    return each_ahead(parse, cut(), min(num_cores(), MOST_THREADS))

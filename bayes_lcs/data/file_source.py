@@ -266,7 +266,7 @@ class FileSource(RowSource):
             assert table.blocks is not None
             held = 0
             known = table.cost(self._columns).bytes
-            for block in table.blocks(self._columns, mark):
+            for block in table.blocks(self._columns, mark, self._vocabulary):
                 start, mark = mark.rows, block.mark
                 self.place = Place(number, mark, size)
                 yield table.source, start, block.table
@@ -279,7 +279,7 @@ class FileSource(RowSource):
     def _coded(self, block: Any, source: Source, start: int) -> NDArray[Any]:
         """A piece as one array: codes of names, or numbers."""
         dtype = np.int32 if self._kind == "categories" else np.float64
-        rows = np.empty((block.num_rows, len(self._columns)), dtype)
+        rows = np.empty((block.num_rows, len(self._columns)), dtype, order="F")
         for place, name in enumerate(self._columns):
             cells = block.column(name)
             if name in self._vocabulary:

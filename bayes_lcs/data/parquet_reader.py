@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from bayes_lcs.data.ahead import one_ahead
 from bayes_lcs.data.arrow_columns import check_type, marked
 from bayes_lcs.data.column_reading import read_columns
 from bayes_lcs.data.columns import (
@@ -20,7 +21,6 @@ from bayes_lcs.data.columns import (
     file_stamp,
 )
 from bayes_lcs.data.errors import one_line
-from bayes_lcs.data.one_ahead import one_ahead
 from bayes_lcs.data.read_progress import reading_bar
 
 __all__ = ["footer_cost", "raw_from_parquet"]
@@ -44,16 +44,21 @@ def raw_from_parquet(path: Path) -> RawTable:
             raise source.error("two columns have this name; rename one", column=name)
         if "\x00" in name:
             raise source.error("the name holds a NUL byte; the file is damaged", column=name)
+    plain = frozenset(name for name in names if pa.types.is_string(schema.field(name).type))
+    source = Source(path.name, plain=plain)
 
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
         return read_columns(blocks, source, wanted, stamp)
 
-    def blocks(wanted: Sequence[str], after: Mark = BEGINNING, /) -> Iterator[Block]:
+    def blocks(
+        wanted: Sequence[str], after: Mark = BEGINNING, /, coded: Collection[str] = ()
+    ) -> Iterator[Block]:
         for name in wanted:
             check_type(name, schema.field(name).type, source)
         try:
             with (
-                parquet.ParquetFile(path) as file,
+                # Most columns of text lie there as codes; names would be made to be coded again.
+                parquet.ParquetFile(path, read_dictionary=plain.intersection(coded)) as file,
                 reading_bar(path, file.metadata.num_rows) as tick,
             ):
                 before, groups = _groups_after(file.metadata, after.rows)

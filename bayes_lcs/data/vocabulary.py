@@ -48,16 +48,25 @@ class Vocabulary:
 
     def _table(self, column: RawColumn, source: Source, start: int) -> NDArray[np.int32]:
         """From the codes of a piece to those of all."""
-        table = np.full(len(column.names) + 1, -1, np.int32)  # the last entry serves code -1
-        for code, name in enumerate(column.names):
-            if name in self._missing:
-                continue
-            if name not in self._known:
-                self._check(name, code, column, source, start)
-                self._known[name] = len(self._known)
-                self._order = None
-            table[code] = self._known[name]
-        return table
+        for code in self._new(column):
+            name = column.names[code]
+            self._check(name, code, column, source, start)
+            self._known[name] = len(self._known)
+            self._order = None
+        known = [
+            -1 if name in self._missing else self._known.get(name, -1) for name in column.names
+        ]
+        return np.array([*known, -1], np.int32)  # the last entry serves code -1
+
+    def _new(self, column: RawColumn) -> list[int]:
+        """Codes of names that were not met before, in the order in which they are."""
+        strange = [
+            code
+            for code, name in enumerate(column.names)
+            if name not in self._known and name not in self._missing
+        ]
+        # What the source lists is there in its order, be it met or not.
+        return column.met(strange) if strange and not column.fixed else strange
 
     def _check(self, name: str, code: int, column: RawColumn, source: Source, start: int) -> None:
         """Refuse a new name; only then is it looked for in its column."""
@@ -117,8 +126,9 @@ class AnyNames(Vocabulary):
         if "\x00" in "".join(column.names) or not self._missing.isdisjoint(column.names):
             return super()._table(column, source, start)
         known, self._order = self._known, None
-        codes = [known.setdefault(name, len(known)) for name in column.names]
-        return np.array([*codes, -1], np.int32)
+        for code in self._new(column):
+            known[column.names[code]] = len(known)
+        return np.array([*(known.get(name, -1) for name in column.names), -1], np.int32)
 
     def _refused(self, name: str) -> str | None:
         return super()._refused(name) if "\x00" in name else None

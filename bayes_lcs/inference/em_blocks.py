@@ -163,7 +163,7 @@ def _lay_out(
     if folder is None:
         return _LaidOut(facts, executor)
     # Blocks may be equal, and a lost one laid out again while its old worker still writes.
-    path = folder / f"layout-{digest[:16]}-{uuid4().hex}.npz"
+    path = folder / f"layout-{digest[:16]}-{uuid4().hex}.rows"
     save_plan(plan, path)
     return _LaidOut(facts, path)
 
@@ -177,5 +177,5 @@ def _statistics(
 ) -> list[MixtureStatistics]:
     layout = block.layout
     if isinstance(layout, Path):
-        layout = PlanExecutor(open_plan(layout), precision, cores=1)
+        layout = PlanExecutor(open_plan(layout), precision, cores=1, is_kept=False)
     return layout.statistics(requests)

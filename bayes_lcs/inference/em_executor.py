@@ -157,10 +157,25 @@ class PlanExecutor:
     """Takes statistics of a plan's rows at given parameters, on all cores.
 
     Written on the statistics protocol: each thread sums its chunks, and the sums are merged.
+
+    Parameters
+    ----------
+    plan
+        The rows.
+    precision
+        Of the sums.
+    cores
+        Threads; all cores by default.
+    is_kept
+        Whether rows are handed to JAX once for many passes, and not anew at each.
     """
 
     def __init__(
-        self, plan: PatternPlan, precision: Precision = "double", cores: int | None = None
+        self,
+        plan: PatternPlan,
+        precision: Precision = "double",
+        cores: int | None = None,
+        is_kept: bool = True,
     ) -> None:
         self.plan = plan
         self.precision: Precision = precision
@@ -170,11 +185,13 @@ class PlanExecutor:
         self.num_parts = min(self.cores, len(plan.chunks))
         # So few rows that handing them to threads would take longer are worked on by this one.
         self.pool = ThreadPoolExecutor(self.cores) if self.num_parts > 1 else None
+        self.entries: tuple[Any, ...] = (plan.entry_pattern, plan.entry_cell, plan.entry_sign)
+        if not is_kept:
+            self.chunks = [chunk_arrays(chunk) for chunk in plan.chunks]
+            return
         with jax.enable_x64(True):
             self.chunks = self.put_chunks()
-            self.entries = tuple(
-                jnp.asarray(e) for e in (plan.entry_pattern, plan.entry_cell, plan.entry_sign)
-            )
+            self.entries = jax.tree.map(jnp.asarray, self.entries)
 
     def put_chunks(self) -> Any:
         """The rows where they will be worked on."""
@@ -215,8 +232,8 @@ class PlanExecutor:
             sums = merge_sums(sums, part)
         num_cells = self.plan.schema.num_cells
         counts = _cell_counts(sums.patterns, *self.entries, num_cells)
-        cells = np.array(counts[:num_cells, :num_components])
-        components = np.array(sums.components[:num_components])
+        cells = np.array(np.asarray(counts)[:num_cells, :num_components])
+        components = np.array(np.asarray(sums.components)[:num_components])
         np.add.at(cells, self.plan.common_cells, components)
         # What is left of a common value after the others are taken away may be less than nothing.
         np.maximum(cells, 0.0, out=cells)

@@ -204,7 +204,7 @@ def test_a_layout_that_is_damaged_between_passes_is_named(files, tmp_path, monke
         return statistics(self, requests)
 
     monkeypatch.setattr(em_blocks.BlockEStep, "statistics", damaging)
-    with pytest.raises(bl.DataError, match=r"layout-.*npz: a block of rows that was laid out"):
+    with pytest.raises(bl.DataError, match=r"layout-.*rows: a block of rows that was laid out"):
         MixtureClusterer(2, **SETTINGS).fit_file(files / "parts", memory=0, folder=tmp_path)
     assert not list(tmp_path.iterdir())
 
