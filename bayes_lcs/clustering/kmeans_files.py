@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +15,11 @@ from sklearn.utils import check_random_state
 from bayes_lcs.clustering import lloyd_blocks
 from bayes_lcs.clustering.kmeans_starts import draw_centers
 from bayes_lcs.clustering.lloyd_blocks import LloydOnBlocks
+from bayes_lcs.clustering.point_blocks import PointStore
 from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.local_executor import LocalExecutor
+from bayes_lcs.data.even_blocks import even_blocks
 from bayes_lcs.data.file_source import FileSource
 
 __all__ = ["ClustersFiles"]
@@ -32,11 +37,13 @@ class ClustersFiles:
         features: Sequence[str] | None = None,
         ignore: Iterable[str] = (),
         start_rows: int = START_ROWS,
+        memory: int = 1 << 28,
+        folder: str | PathLike[str] | None = None,
     ) -> Self:
-        """Find clusters of the numbers of files.
+        """Find clusters of the numbers of files that need not fit into memory.
 
-        Parquet files are read in blocks by whoever works on them, and stay in the memory of all
-        workers together. Others are read here, and sent.
+        Parquet files are read in blocks by whoever works on them; others are read here. Points
+        that take more than ``memory`` are kept on disk in blocks, and read at each pass.
 
         Parameters
         ----------
@@ -46,6 +53,14 @@ class ClustersFiles:
             The columns to use, or those to leave out.
         start_rows
             Starts are drawn from so many random rows.
+        memory
+            Bytes that points may take in memory, in all workers together: 8 for each number. What
+            one block takes, the label of each row, the rows for starts, and Python with its
+            libraries, is not counted.
+        folder
+            Where points are kept beyond that, in a folder of their own that is removed at the end;
+            by default where the system keeps temporary files. Workers on other machines must see
+            it.
 
         Returns
         -------
@@ -54,15 +69,17 @@ class ClustersFiles:
         """
         if not isinstance(path, FileSource):
             path = FileSource(path, features=features, ignore=ignore, kind="numbers")
-        _fit(self, path, start_rows)
+        with tempfile.TemporaryDirectory(prefix="bayes-lcs-", dir=folder) as scratch:
+            _fit(self, path, start_rows, memory, Path(scratch))
         return self
 
 
-def _fit(kmeans: Any, source: FileSource, start_rows: int) -> None:
+def _fit(kmeans: Any, source: FileSource, start_rows: int, memory: int, folder: Path) -> None:
     kmeans._validate_params()
-    own = LocalExecutor(num_cores()) if kmeans.executor is None else None
+    # One thread more than cores: one of them may wait for the disk.
+    own = LocalExecutor(num_cores() + 1) if kmeans.executor is None else None
     try:
-        with closing(_placed(own or kmeans.executor, source)) as lloyd:
+        with closing(_placed(own or kmeans.executor, source, memory, folder)) as lloyd:
             if kmeans.n_clusters > lloyd.num_rows:
                 raise ValueError(
                     f"n_samples={lloyd.num_rows} should be >= n_clusters={kmeans.n_clusters}."
@@ -82,14 +99,24 @@ def _fit(kmeans: Any, source: FileSource, start_rows: int) -> None:
     kmeans.n_features_in_ = len(source.features)
 
 
-def _placed(executor: Executor, source: FileSource) -> LloydOnBlocks:
-    ranges = source.row_ranges(lloyd_blocks.BLOCK_ROWS)
+def _placed(executor: Executor, source: FileSource, memory: int, folder: Path) -> LloydOnBlocks:
+    size = lloyd_blocks.BLOCK_ROWS
+    ranges = source.row_ranges(size)
     if ranges:
-        found = LloydOnBlocks.of_files(executor, source.number_reader, ranges)
+        num_rows = sum(one.stop - one.start for block in ranges for one in block)
+        if 8 * num_rows * len(source.features) <= memory:
+            found = LloydOnBlocks.of_files(executor, source.number_reader, ranges)
+        else:
+            groups = source.row_groups(size)
+            assert groups is not None
+            found = LloydOnBlocks.of_large_files(executor, source.number_reader, groups, folder)
         source.count_pass()
         return found
-    X = np.concatenate([frame.to_numpy() for frame in source.number_blocks()])
-    return LloydOnBlocks.of_array(executor, X, np.ones(len(X)))
+    store = PointStore(memory, folder)
+    pieces = (frame.to_numpy() for frame in source.number_blocks())
+    for block in even_blocks(pieces, size):
+        store.add(block)
+    return LloydOnBlocks.of_store(executor, store)
 
 
 def _starts(kmeans: Any, source: FileSource, size: int) -> list[Any]:

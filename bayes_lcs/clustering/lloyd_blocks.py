@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bayes_lcs.clustering.kmeans_starts import nearest
+from bayes_lcs.clustering.point_blocks import (
+    Moments,
+    PointBlock,
+    PointStore,
+    keep_points,
+    open_points,
+)
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.statistics import merge_sums
 from bayes_lcs.data.checkpoints import fingerprint
+from bayes_lcs.data.even_blocks import even_blocks
 from bayes_lcs.data.number_rows import NumberReader, RowRange
 
 __all__ = ["BLOCK_ROWS", "KMeansResult", "LloydOnBlocks"]
@@ -34,14 +43,6 @@ class KMeansResult(NamedTuple):
     cluster_centers: FloatArray
     inertia: float
     n_iter: int
-
-
-class _Moments(NamedTuple):
-    """Number of points, their mean ``(d,)``, and sums of squares around it ``(d,)``."""
-
-    num_rows: int
-    mean: FloatArray
-    squares: FloatArray
 
 
 class _Sums(NamedTuple):
@@ -65,21 +66,26 @@ class LloydOnBlocks:
     """Points in blocks, and Lloyd's algorithm on them from any start."""
 
     def __init__(
-        self, executor: Executor, load: Any, keys: Sequence[Any], moments: _Moments
+        self,
+        executor: Executor,
+        load: Any,
+        keys: Sequence[Any],
+        moments: Moments,
+        shift: FloatArray | None = None,
     ) -> None:
         self._executor = executor
         # As scikit-learn does: distances lose fewer digits around zero.
-        self._mean = moments.mean
+        self._shift = moments.mean if shift is None else shift
         self._spread = float(np.mean(moments.squares)) / moments.num_rows
         self.num_rows = moments.num_rows
-        self._placed = executor.place(partial(load, self._mean), keys)
+        self._placed = executor.place(partial(load, self._shift), keys)
 
     @classmethod
     def of_array(cls, executor: Executor, X: FloatArray, weights: FloatArray) -> LloydOnBlocks:
         """Points in memory, which are sent once."""
         size = BLOCK_ROWS
         slices = [(X[i : i + size], weights[i : i + size]) for i in range(0, len(X), size)]
-        return cls(executor, _load, slices, _moments(X))
+        return cls(executor, _load, slices, Moments.of(X))
 
     @classmethod
     def of_files(
@@ -87,16 +93,37 @@ class LloydOnBlocks:
     ) -> LloydOnBlocks:
         """Points of files, which workers read: for their mean, and to keep them."""
         found = executor.run(partial(_moments_of_rows, read), ranges)
-        return cls(executor, partial(_load_rows, read), ranges, reduce(_joined, found))
+        return cls(executor, partial(_load_rows, read), ranges, reduce(Moments.joined, found))
+
+    @classmethod
+    def of_large_files(
+        cls, executor: Executor, read: NumberReader, groups: list[list[RowRange]], folder: Path
+    ) -> LloydOnBlocks:
+        """The same, but kept in a folder, where all workers see them."""
+        first = next(piece for piece in read.pieces(groups[0]) if len(piece))
+        shift = first.mean(axis=0)
+        keep = partial(_stored_rows, read, folder, shift)
+        stored = [one for some in executor.run(keep, groups) for one in some]
+        moments = reduce(Moments.joined, [own for _, own in stored])
+        return cls(executor, _as_it_is, [block for block, _ in stored], moments, shift)
+
+    @classmethod
+    def of_store(cls, executor: Executor, store: PointStore) -> LloydOnBlocks:
+        """Points that were read before."""
+        assert store.moments is not None
+        if store.files:
+            return cls(executor, _as_it_is, store.files, store.moments, store.shift)
+        X = np.concatenate(store.held)
+        return cls.of_array(executor, X, np.ones(len(X)))
 
     def labels(self, centers: FloatArray) -> NDArray[np.int64]:
         """The nearest centre of each point."""
-        parts = self._executor.each(self._placed, _labels, centers - self._mean)
+        parts = self._executor.each(self._placed, _labels, centers - self._shift)
         return np.concatenate(parts)
 
     def run(self, start: FloatArray, max_iter: int, tol: float) -> KMeansResult:
         """Where a start ends."""
-        centers = start - self._mean
+        centers = start - self._shift
         before: list[str] = []
         num_iter, is_over = 0, False
         while not is_over and num_iter < max_iter:
@@ -111,7 +138,7 @@ class LloydOnBlocks:
             before = labels
         parts = self._executor.each(self._placed, _look, centers)
         inertia = float(sum(part.inertia for part, _ in parts))
-        return KMeansResult(centers + self._mean, inertia, num_iter)
+        return KMeansResult(centers + self._shift, inertia, num_iter)
 
     def close(self) -> None:
         """Let the blocks go."""
@@ -136,49 +163,46 @@ class LloydOnBlocks:
         return moved
 
 
-def _load(mean: FloatArray, key: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+def _load(shift: FloatArray, key: tuple[FloatArray, FloatArray]) -> PointBlock:
     X, weights = key
-    return X - mean, weights
+    return X - shift, weights
 
 
-def _moments(X: FloatArray) -> _Moments:
-    return _Moments(len(X), X.mean(axis=0), np.var(X, axis=0) * len(X))
+def _moments_of_rows(read: NumberReader, ranges: list[RowRange]) -> Moments:
+    return Moments.of(read(ranges))
 
 
-def _moments_of_rows(read: NumberReader, ranges: list[RowRange]) -> _Moments:
-    return _moments(read(ranges))
-
-
-def _joined(a: _Moments, b: _Moments) -> _Moments:
-    """Of two sets of points together (Chan, Golub and LeVeque 1983)."""
-    size, apart = a.num_rows + b.num_rows, b.mean - a.mean
-    mean = a.mean + apart * (b.num_rows / size)
-    between = apart**2 * (a.num_rows * b.num_rows / size)
-    return _Moments(size, mean, a.squares + b.squares + between)
-
-
-def _load_rows(
-    read: NumberReader, mean: FloatArray, ranges: list[RowRange]
-) -> tuple[FloatArray, FloatArray]:
+def _load_rows(read: NumberReader, shift: FloatArray, ranges: list[RowRange]) -> PointBlock:
     X = read(ranges)
-    return X - mean, np.ones(len(X))
+    return X - shift, np.ones(len(X))
 
 
-def _labels(centers: FloatArray, block: tuple[FloatArray, FloatArray]) -> NDArray[np.int64]:
-    return nearest(block[0], centers)[0]
+def _stored_rows(
+    read: NumberReader, folder: Path, shift: FloatArray, ranges: list[RowRange]
+) -> list[tuple[PointBlock, Moments]]:
+    blocks = even_blocks(read.pieces(ranges), BLOCK_ROWS)
+    return [(keep_points(block - shift, folder), Moments.of(block)) for block in blocks]
 
 
-def _look(centers: FloatArray, block: tuple[FloatArray, FloatArray]) -> tuple[_Sums, str]:
+def _as_it_is(_: FloatArray, block: PointBlock) -> PointBlock:
+    return block
+
+
+def _labels(centers: FloatArray, block: PointBlock) -> NDArray[np.int64]:
+    return nearest(open_points(block)[0], centers)[0]
+
+
+def _look(centers: FloatArray, block: PointBlock) -> tuple[_Sums, str]:
     """Sums of a block, and a digest of which centre is nearest to each point."""
-    X, weights = block
+    X, weights = open_points(block)
     labels, squares = nearest(X, centers)
     shares = csr_array((weights, labels, np.arange(len(X) + 1)), (len(X), len(centers)))
     held = np.bincount(labels, weights, minlength=len(centers))
     return _Sums(shares.T @ X, held, float(weights @ squares)), fingerprint(labels)
 
 
-def _farthest(params: tuple[FloatArray, int], block: tuple[FloatArray, FloatArray]) -> list[_Far]:
-    (centers, count), (X, weights) = params, block
+def _farthest(params: tuple[FloatArray, int], block: PointBlock) -> list[_Far]:
+    (centers, count), (X, weights) = params, open_points(block)
     labels, squares = nearest(X, centers)
     return [
         _Far(float(squares[i]), int(labels[i]), float(weights[i]), X[i])

@@ -131,7 +131,9 @@ def rows_of_files(
         # At most: a slot of two bytes for each cell, and a weight.
         size = coded.num_rows * (2 * len(coded.values) + 8)
         kept = None if size <= memory else Path(name)
-        own = LocalExecutor(num_cores()) if executor is None else None
+        # One thread more than cores: one of them waits for the disk.
+        threads = num_cores() + (kept is not None)
+        own = LocalExecutor(threads) if executor is None else None
         try:
             rows = RowsOfFiles(coded, executor or own, precision(coded.num_rows), kept)
             with closing(rows.e_step):

@@ -27,29 +27,32 @@ _ALIGNED = 64
 
 
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays of numbers.
+    """Write arrays of numbers, to be read by those who work with this process.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     save_arrays(Path(folder, "x"), {"a": np.arange(3, dtype=np.uint8), "b": np.ones((1, 2))})
+    ...     save_arrays(Path(folder, "x"), {"a": np.arange(3), "b": np.ones((1, 2))})
     ...     open_arrays(Path(folder, "x"))
-    {'a': array([0, 1, 2], dtype=uint8), 'b': array([[1., 1.]])}
+    {'a': array([0, 1, 2]), 'b': array([[1., 1.]])}
     """
     parts = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     header = json.dumps([(name, a.dtype.str, a.shape) for name, a in parts.items()]).encode()
     header += b" " * (-(_FRONT.size + len(header)) % _ALIGNED)
-    pieces = [struct.pack("<I", len(header)), header]
+    pieces: list[Any] = [struct.pack("<I", len(header)), header]
     for array in parts.values():
-        content = array.tobytes()
-        pieces += [content, bytes(-len(content) % _ALIGNED)]
-    body = b"".join(pieces)
+        pieces += [array.ravel().view(np.uint8), bytes(-array.nbytes % _ALIGNED)]
+    checksum = 0
+    for piece in pieces:
+        checksum = zlib.crc32(piece, checksum)
 
     def write(temporary: Path) -> None:
-        temporary.write_bytes(struct.pack("<I", zlib.crc32(body)) + body)
+        with temporary.open("wb") as stream:
+            for piece in (struct.pack("<I", checksum), *pieces):
+                stream.write(piece)
 
-    write_atomically(path, write)
+    write_atomically(path, write, is_synced=False)
 
 
 def open_arrays(path: Path) -> dict[str, NDArray[Any]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.data.coded import DenseRows
 from bayes_lcs.data.errors import DataError
+from bayes_lcs.data.even_blocks import even_blocks
 from bayes_lcs.data.file_source import FileSource
 from bayes_lcs.data.storage import check_whole, write_with_checksum
 
@@ -155,7 +156,7 @@ def code_files(
     elif values is not None:
         raise ValueError("a source has values of its own: give values= where it is made")
     blocks = []
-    for number, codes in enumerate(_cut(source.code_blocks(), block_rows)):
+    for number, codes in enumerate(even_blocks(source.code_blocks(), block_rows)):
         kind = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
         compact = np.asfortranarray(codes.astype(kind))
         path = folder / f"rows-{number:06d}.npy"
@@ -183,22 +184,6 @@ def read_block(final_codes: tuple[NDArray[np.int32], ...], block: CodedBlock) ->
     for f, table in enumerate(final_codes):
         rows[:, f] = table[codes[:, f]]
     return DenseRows(rows, sizes)
-
-
-def _cut(pieces: Iterator[NDArray[np.int32]], size: int) -> Iterator[NDArray[np.int32]]:
-    """Pieces of any length as blocks of one length, and what is left."""
-    waiting: list[NDArray[np.int32]] = []
-    length = 0
-    for piece in pieces:
-        waiting.append(piece)
-        length += len(piece)
-        if length >= size:
-            rows = np.concatenate(waiting)
-            for start in range(0, length - length % size, size):
-                yield rows[start : start + size]
-            waiting, length = [rows[length - length % size :]], length % size
-    if length:
-        yield np.concatenate(waiting)
 
 
 def _checksum(codes: NDArray[Any]) -> int:

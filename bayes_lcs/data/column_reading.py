@@ -37,7 +37,7 @@ def read_columns(
     with named_work("reading", stamp, list(wanted)) if stamp else Work(None) as kept:
         pieces: list[Arrays] = list(kept.each_piece())
         mark = BEGINNING if kept.state is None else _go_on(kept.state, names)
-        for block in blocks(wanted, mark, wanted):
+        for block in blocks(wanted, mark, coded=wanted):
             start, mark = mark.rows, block.mark
             piece = {
                 str(i): _compact(names[name].code(block.table.column(name), source, start))

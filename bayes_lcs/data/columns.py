@@ -7,9 +7,10 @@ rules about names, missing cells and bins are written once, in `bayes_lcs.data.a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -94,11 +95,19 @@ class Block(NamedTuple):
 class ReadsBlocks(Protocol):
     """Reads columns piece by piece, in the order of the rows; from a mark on, if one is given.
 
-    Columns of text that are ``coded`` may come as Arrow dictionaries, which takes less work.
+    What will be made of columns of text may be said, since it takes less work to do it at once:
+    those that are ``coded`` may then come as Arrow dictionaries, and ``numbers`` as numbers; these
+    are given with the cells that mean "missing". Either may still come as text.
     """
 
     def __call__(
-        self, wanted: Sequence[str], after: Mark = BEGINNING, /, coded: Collection[str] = ()
+        self,
+        wanted: Sequence[str],
+        after: Mark = BEGINNING,
+        /,
+        *,
+        coded: Collection[str] = (),
+        numbers: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> Iterator[Block]:
         """The rows after a mark."""
         ...

@@ -20,7 +20,7 @@ from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.assemble import check_category, check_label_names
 from bayes_lcs.data.column_types import ColumnTypes
-from bayes_lcs.data.columns import BEGINNING, Source
+from bayes_lcs.data.columns import Source
 from bayes_lcs.data.counted_table import CountedTable
 from bayes_lcs.data.extent import table_extent
 from bayes_lcs.data.reader import raw_from_file
@@ -150,7 +150,7 @@ def read_counts(
     types, rows = ColumnTypes(), 0
     assert raw.blocks is not None
     with progress_bar("counting", table_extent(path).rows, progress) as tick:
-        for block, _ in raw.blocks(wanted, BEGINNING, wanted):
+        for block, _ in raw.blocks(wanted, coded=wanted):
             codes = {}
             for name in wanted:
                 cells = block.column(name)

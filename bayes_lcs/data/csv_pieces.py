@@ -53,6 +53,10 @@ class CsvFormat:
     source: Source
     coded: frozenset[str] = frozenset()
     """Columns that come as Arrow dictionaries; a header may be among their values."""
+    numbers: frozenset[str] = frozenset()
+    """Columns that come as numbers in a piece in which all of them hold nothing else."""
+    missing: frozenset[str] = frozenset()
+    """Cells of such columns that mean "missing"."""
 
 
 @dataclass(frozen=True)
@@ -258,14 +262,32 @@ class CsvPieces:
 
     def _parsed(self, records: Records) -> Any:
         import pyarrow as pa
+        import pyarrow.compute as pc
+
+        form = self._form
+        if not records.text:
+            return pa.schema([(name, pa.string()) for name in form.wanted]).empty_table()
+        if form.numbers:
+            try:
+                table = self._typed(records.text, dict.fromkeys(form.numbers, pa.float64()))
+            except pa.ArrowInvalid:
+                pass  # a header, or a cell that is no number: the text tells
+            else:
+                if not any(pc.any(pc.is_nan(table.column(name))).as_py() for name in form.numbers):
+                    return table  # a cell that spells NaN is not one that is missing
+        return self._typed(records.text, {})
+
+    def _typed(self, text: bytes, kinds: dict[str, Any]) -> Any:
+        """The rows of a text as an Arrow table of the wanted columns."""
+        import pyarrow as pa
         from pyarrow import csv
 
-        form, text = self._form, records.text
-        if not text:
-            return pa.schema([(name, pa.string()) for name in form.wanted]).empty_table()
+        form = self._form
+        codes = dict.fromkeys(form.coded, pa.dictionary(pa.int32(), pa.string()))
+        plain = dict.fromkeys(form.names, pa.string())
+        is_ascii = text.isascii()
         if text.startswith(codecs.BOM_UTF8):  # pyarrow would take a first cell's own for a mark
             text = codecs.BOM_UTF8 + text
-        values = pa.dictionary(pa.int32(), pa.string())
         return csv.read_csv(
             pa.BufferReader(text),
             read_options=csv.ReadOptions(
@@ -273,17 +295,18 @@ class CsvPieces:
             ),
             parse_options=csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
-                column_types={n: values if n in form.coded else pa.string() for n in form.names},
+                column_types={**plain, **codes, **kinds},
                 include_columns=form.wanted,
+                null_values=sorted(form.missing),
                 strings_can_be_null=False,
-                check_utf8=not records.text.isascii(),
+                check_utf8=not is_ascii,
             ),
         )
 
     def _check_nul(self, table: Any) -> None:
         for name in self._form.wanted:
             for row, cell in enumerate(table.column(name).to_pylist(), start=self._row):
-                if "\x00" in cell:
+                if isinstance(cell, str) and "\x00" in cell:
                     raise self._form.source.error(
                         "the cell holds a NUL byte; the file is damaged or not a text file",
                         row=row,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from bayes_lcs.core.cores import num_cores
@@ -72,8 +73,16 @@ def raw_from_csv(
         return found
 
     def blocks(
-        wanted: Sequence[str], after: Mark = BEGINNING, /, coded: Collection[str] = ()
+        wanted: Sequence[str],
+        after: Mark = BEGINNING,
+        /,
+        *,
+        coded: Collection[str] = (),
+        numbers: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> Iterator[Block]:
+        # pyarrow knows one list of missing cells for all columns.
+        missing = set(numbers.values())
+        is_one = len(missing) == 1
         form = CsvFormat(
             path,
             encoding,
@@ -84,6 +93,8 @@ def raw_from_csv(
             is_packed(path),
             source,
             frozenset(coded),
+            frozenset(numbers if is_one else ()),
+            missing.pop() if is_one else frozenset(),
         )
         return _blocks(form, after)
 

@@ -14,6 +14,7 @@ from bayes_lcs.data.checkpoints import Arrays, Work, is_keeping, named_work
 from bayes_lcs.data.column_types import ColumnTypes
 from bayes_lcs.data.columns import BEGINNING, RawTable, Source
 from bayes_lcs.data.number_rows import NumberReader, RowRange, finite_numbers
+from bayes_lcs.data.parquet_reader import group_sizes
 from bayes_lcs.data.place import START, Place
 from bayes_lcs.data.raw_tables import raw_tables
 from bayes_lcs.data.row_order import FirstRows, KeyStream
@@ -148,6 +149,29 @@ class FileSource(RowSource):
                 start = stop
         return blocks if blocks[0] else []
 
+    def row_groups(self, least: int) -> list[list[RowRange]] | None:
+        """Whole row groups, together at least so many rows each; None unless all files are Parquet.
+
+        Whoever reads some rows of a group has to unpack those before them too.
+        """
+        from pyarrow import parquet
+
+        units: list[list[RowRange]] = []
+        room = 0
+        for table in self._tables:
+            if table.path is None:
+                return None
+            path = table.path.absolute()
+            sizes = group_sizes(partial(parquet.read_metadata, path), table.source)
+            start = 0
+            for size in filter(None, sizes):
+                if room <= 0:
+                    units.append([])
+                    room = least
+                units[-1].append(RowRange(str(path), start, start + size, sum(sizes)))
+                start, room = start + size, room - size
+        return units
+
     @property
     def number_reader(self) -> NumberReader:
         """What reads the rows of `row_ranges`; it can be sent to where they are worked on."""
@@ -261,12 +285,16 @@ class FileSource(RowSource):
         """Pieces of the files, each with where it comes from and its first row in its file."""
         size, mark = after.bytes, after.mark
         self.reading.bytes += size
+        coded = self._vocabulary
+        numbers = {}
+        if self._kind == "numbers":
+            numbers = {name: self._missing[name] for name in self._columns if name not in coded}
         for number in range(after.files, len(self._tables)):
             table = self._tables[number]
             assert table.blocks is not None
             held = 0
             known = table.cost(self._columns).bytes
-            for block in table.blocks(self._columns, mark, self._vocabulary):
+            for block in table.blocks(self._columns, mark, coded=coded, numbers=numbers):
                 start, mark = mark.rows, block.mark
                 self.place = Place(number, mark, size)
                 yield table.source, start, block.table

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayes_lcs.data.arrow_columns import check_type
 from bayes_lcs.data.columns import Source
 from bayes_lcs.data.errors import one_line
+from bayes_lcs.data.parquet_reader import open_streaming
 from bayes_lcs.data.vocabulary import block_numbers
 
 __all__ = ["NumberReader", "RowRange", "finite_numbers"]
@@ -48,15 +49,19 @@ class NumberReader:
 
     def __call__(self, ranges: Sequence[RowRange]) -> FloatArray:
         """The rows of some ranges, one after the other."""
-        return np.concatenate([self._read(one) for one in ranges])
+        return np.concatenate(list(self.pieces(ranges)))
 
-    def _read(self, wanted: RowRange) -> FloatArray:
+    def pieces(self, ranges: Sequence[RowRange]) -> Iterator[FloatArray]:
+        """The same, some rows at a time."""
+        for one in ranges:
+            yield from self._read(one)
+
+    def _read(self, wanted: RowRange) -> Iterator[FloatArray]:
         import pyarrow as pa
-        from pyarrow import parquet
 
         source = Source(Path(wanted.path).name)
         try:
-            with parquet.ParquetFile(wanted.path) as file:
+            with open_streaming(wanted.path) as file:
                 for name in self.columns:
                     if name not in file.schema_arrow.names:
                         raise source.error("there is no such column any more", column=name)
@@ -66,14 +71,13 @@ class NumberReader:
                         f"had {wanted.file_rows} rows and has {file.metadata.num_rows} now; do "
                         "not change files while they are read"
                     )
-                pieces = list(self._pieces(file, wanted, source))
+                yield from self._pieces(file, wanted, source)
         except FileNotFoundError:
             raise source.error(
                 f"there is no such file where it is worked on; all workers must see {wanted.path}"
             ) from None
         except (pa.ArrowException, OSError) as error:
             raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
-        return np.concatenate(pieces)
 
     def _pieces(self, file: Any, wanted: RowRange, source: Source) -> Iterator[FloatArray]:
         import pyarrow as pa
@@ -106,6 +110,10 @@ def finite_numbers(
     rows = np.empty((block.num_rows, len(columns)))
     for place, name in enumerate(columns):
         rows[:, place] = block_numbers(name, block.column(name), missing[name], source, start)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = rows.sum()
+    if np.isfinite(total):  # then all are; to look at each takes longer
+        return rows
     unusable = np.argwhere(~np.isfinite(rows))
     if len(unusable):
         row, column = (int(place) for place in unusable[0])

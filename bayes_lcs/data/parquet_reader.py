@@ -23,9 +23,12 @@ from bayes_lcs.data.columns import (
 from bayes_lcs.data.errors import one_line
 from bayes_lcs.data.read_progress import reading_bar
 
-__all__ = ["footer_cost", "raw_from_parquet"]
+__all__ = ["footer_cost", "group_sizes", "open_streaming", "raw_from_parquet"]
 
 _BLOCK_ROWS = 1 << 16
+
+_BUFFER = 1 << 18
+"""Bytes of a column that are read at a time."""
 
 
 def raw_from_parquet(path: Path) -> RawTable:
@@ -51,14 +54,19 @@ def raw_from_parquet(path: Path) -> RawTable:
         return read_columns(blocks, source, wanted, stamp)
 
     def blocks(
-        wanted: Sequence[str], after: Mark = BEGINNING, /, coded: Collection[str] = ()
+        wanted: Sequence[str],
+        after: Mark = BEGINNING,
+        /,
+        *,
+        coded: Collection[str] = (),
+        numbers: Any = None,  # noqa: ARG001 - they are numbers here, or are not
     ) -> Iterator[Block]:
         for name in wanted:
             check_type(name, schema.field(name).type, source)
         try:
             with (
                 # Most columns of text lie there as codes; names would be made to be coded again.
-                parquet.ParquetFile(path, read_dictionary=plain.intersection(coded)) as file,
+                open_streaming(path, plain.intersection(coded)) as file,
                 reading_bar(path, file.metadata.num_rows) as tick,
             ):
                 before, groups = _groups_after(file.metadata, after.rows)
@@ -75,6 +83,29 @@ def raw_from_parquet(path: Path) -> RawTable:
         return footer_cost(lambda: parquet.read_metadata(path), source)
 
     return RawTable(names, source, read, blocks, cost, path, stamp)
+
+
+def open_streaming(path: str | Path, coded: Collection[str] = ()) -> Any:
+    """A Parquet file to go through; pyarrow would hold whole row groups, of any size, in memory.
+
+    Columns that are ``coded`` come as dictionaries.
+    """
+    from pyarrow import parquet
+
+    return parquet.ParquetFile(
+        path, read_dictionary=list(coded), pre_buffer=False, buffer_size=_BUFFER
+    )
+
+
+def group_sizes(footer: Callable[[], Any], source: Source) -> list[int]:
+    """Rows of the row groups of a Parquet file."""
+    import pyarrow as pa
+
+    try:
+        about = footer()
+        return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
+    except (pa.ArrowException, OSError) as error:
+        raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
 
 
 def _groups_after(about: Any, rows: int) -> tuple[int, list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -195,10 +195,7 @@ def _of_partition(frame: Any, number: int, size: int) -> RawTable:
 
 
 def _table(names: Any, source: Source, tables: Any, cost: Any, stamp: str = "") -> RawTable:
-    def blocks(
-        wanted: Sequence[str], after: Mark = BEGINNING, /, coded: Collection[str] = ()
-    ) -> Iterator[Block]:
-        del coded  # pieces come as they are
+    def blocks(wanted: Sequence[str], after: Mark = BEGINNING, /, **_: Any) -> Iterator[Block]:
         return marked(tables(wanted), after)
 
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:

@@ -35,10 +35,13 @@ class UnwritableError(OSError):
         return f"{self.filename}: could not be written ({self.strerror})"
 
 
-def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
+def write_atomically(
+    path: str | Path, write: Callable[[Path], None], *, is_synced: bool = True
+) -> Path:
     """Let ``write`` fill a temporary file beside ``path``, then move it into place.
 
-    A crash or a full disk leaves the old file, or none; never half a file.
+    A crash or a full disk leaves the old file, or none; never half a file. Not to be synced are
+    files that nobody needs once this process has ended.
     """
     target = Path(path)
     if not target.parent.is_dir():
@@ -50,8 +53,9 @@ def write_atomically(path: str | Path, write: Callable[[Path], None]) -> Path:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         write(temporary)
-        with temporary.open("rb") as stream:
-            os.fsync(stream.fileno())
+        if is_synced:
+            with temporary.open("rb") as stream:
+                os.fsync(stream.fileno())
         temporary.replace(target)
     except OSError as error:
         # Some libraries put words of their own before those of the system.

@@ -156,7 +156,7 @@ def _lay_out(
     table, weights = read(key)
     plan = plan_rows(table, weights)
     # One thread: what works on other blocks at the same time takes the other cores.
-    executor = PlanExecutor(plan, precision, cores=1)
+    executor = PlanExecutor(plan, precision, cores=1, is_kept=folder is None)
     counts = column_counts(table, weights)
     digest = fingerprint(*executor.identity())
     facts = BlockFacts(table.num_rows, plan.total_weight, counts, digest)

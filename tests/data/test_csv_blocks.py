@@ -11,7 +11,7 @@ import pytest
 
 from bayes_lcs.core.cores import num_cores
 from bayes_lcs.data import csv_pieces, csv_reader
-from bayes_lcs.data.columns import BEGINNING, Mark
+from bayes_lcs.data.columns import Mark
 from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.reader import raw_from_file
 
@@ -33,7 +33,7 @@ def cells(path, size, monkeypatch, **options):
     assert raw.blocks is not None
     blocks = list(raw.blocks(raw.names))
     whole = [row for block in blocks for row in texts(raw, block)]
-    coded = list(raw.blocks(raw.names, BEGINNING, raw.names))
+    coded = list(raw.blocks(raw.names, coded=raw.names))
     assert [row for block in coded for row in texts(raw, block)] == whole
     for number, before in enumerate(blocks):
         rest = list(raw.blocks(raw.names, before.mark))

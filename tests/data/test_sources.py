@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.clustering import lloyd_blocks
+from bayes_lcs.clustering.point_blocks import Moments
 from bayes_lcs.data.row_source import SourcePart
 
 
@@ -308,8 +308,8 @@ def test_kmeans_of_files_names_what_is_wrong(numbers):
 
 def test_moments_of_blocks_are_those_of_all_points():
     X = np.random.default_rng(0).normal([0, 5, -5], size=(100, 3))
-    parts = [lloyd_blocks._moments(piece) for piece in np.split(X, [10, 70])]
-    found = reduce(lloyd_blocks._joined, parts)
+    parts = [Moments.of(piece) for piece in np.split(X, [10, 70])]
+    found = reduce(Moments.joined, parts)
     assert found.num_rows == 100
     np.testing.assert_allclose(found.mean, X.mean(axis=0), rtol=1e-13)
     np.testing.assert_allclose(found.squares / 100, X.var(axis=0), rtol=1e-13)

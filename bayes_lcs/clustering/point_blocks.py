@@ -1,0 +1,103 @@
+"""Blocks of points, in memory or on disk, and their moments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.data.array_files import open_arrays, save_arrays
+from bayes_lcs.data.errors import DataError
+
+__all__ = ["Moments", "PointBlock", "PointStore", "keep_points", "open_points"]
+
+FloatArray = NDArray[Any]
+
+PointBlock = tuple[FloatArray, FloatArray] | Path
+"""Points and their weights, or the file of points that all weigh 1."""
+
+
+class Moments(NamedTuple):
+    """Number of points, their mean ``(d,)``, and sums of squares around it ``(d,)``."""
+
+    num_rows: int
+    mean: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, X: FloatArray) -> Moments:
+        """Those of some points."""
+        return cls(len(X), X.mean(axis=0), np.var(X, axis=0) * len(X))
+
+    def joined(self, other: Moments) -> Moments:
+        """Of two sets of points together (Chan, Golub and LeVeque 1983).
+
+        Examples
+        --------
+        >>> a, b = np.array([[1.0], [2.0]]), np.array([[6.0]])
+        >>> Moments.of(a).joined(Moments.of(b))
+        Moments(num_rows=3, mean=array([3.]), squares=array([14.]))
+        """
+        size, apart = self.num_rows + other.num_rows, other.mean - self.mean
+        mean = self.mean + apart * (other.num_rows / size)
+        between = apart**2 * (self.num_rows * other.num_rows / size)
+        return Moments(size, mean, self.squares + other.squares + between)
+
+
+def keep_points(X: FloatArray, folder: Path) -> PointBlock:
+    """Points of weight 1 in a file of their own."""
+    # A block that was lost may be made again while its old worker still writes.
+    path = folder / f"points-{uuid4().hex}.rows"
+    save_arrays(path, {"points": X})
+    return path
+
+
+def open_points(block: PointBlock) -> tuple[FloatArray, FloatArray]:
+    """Points and their weights; a file that was changed is refused."""
+    if not isinstance(block, Path):
+        return block
+    try:
+        X = open_arrays(block)["points"]
+    except DataError as error:
+        raise DataError(
+            f"a block of points that was kept here {error.message}; all workers must see this "
+            "folder. Fit again",
+            file=error.file,
+        ) from None
+    return X, np.ones(len(X))
+
+
+class PointStore:
+    """Blocks that are added one after the other: in memory, and on disk once they are too many.
+
+    On disk they are moved by the mean of the first block. Distances lose fewer digits around zero.
+
+    Parameters
+    ----------
+    memory
+        Bytes that points may take in memory.
+    folder
+        Where they are kept beyond that.
+    """
+
+    def __init__(self, memory: int, folder: Path) -> None:
+        self._memory, self._folder = memory, folder
+        self.held: list[FloatArray] = []
+        self.files: list[PointBlock] = []
+        self.moments: Moments | None = None
+        self.shift: FloatArray = np.zeros(0)
+
+    def add(self, X: FloatArray) -> None:
+        """Take a block in."""
+        own = Moments.of(X)
+        if self.moments is None:
+            self.shift, self.moments = own.mean, own
+        else:
+            self.moments = self.moments.joined(own)
+        self.held.append(X)
+        if self.files or sum(block.nbytes for block in self.held) > self._memory:
+            self.files += [keep_points(block - self.shift, self._folder) for block in self.held]
+            self.held = []
