@@ -68,7 +68,10 @@ def test_executor_scaling_at_its_smallest(tmp_path):
         if row[:2] == ["em", "dask"]:
             assert row[12] == pytest.approx(row[4] * 16 * 16 * row[5] * 8 / 1e3, rel=0.15)
     assert len(tables["executor_overhead"]["rows"]) == 3
-    assert [row[0] for row in tables["executor_disk"]["rows"]] == ["csv", "parquet"]
+    fits = tables["executor_disk"]["rows"]
+    kinds = [("em", "csv"), ("em", "parquet"), ("k-means", "csv"), ("k-means", "parquet")]
+    assert [tuple(row[:2]) for row in fits] == kinds
+    assert all(min(row[2:5] + row[6:]) > 0 for row in fits)
     assert {row[1] for row in tables["executor_cost_model"]["rows"]} >= {"serial", "dask"}
     for row in tables["executor_prediction"]["rows"]:
         assert row[3] <= row[4] <= row[5]
