@@ -102,7 +102,7 @@ class LloydOnBlocks:
         """The same, but kept in a folder, where all workers see them."""
         first = next(piece for piece in read.pieces(groups[0]) if len(piece))
         shift = first.mean(axis=0)
-        keep = partial(_stored_rows, read, folder, shift)
+        keep = partial(_stored_rows, read, folder, shift, BLOCK_ROWS)
         stored = [one for some in executor.run(keep, groups) for one in some]
         moments = reduce(Moments.joined, [own for _, own in stored])
         return cls(executor, _as_it_is, [block for block, _ in stored], moments, shift)
@@ -178,9 +178,9 @@ def _load_rows(read: NumberReader, shift: FloatArray, ranges: list[RowRange]) ->
 
 
 def _stored_rows(
-    read: NumberReader, folder: Path, shift: FloatArray, ranges: list[RowRange]
+    read: NumberReader, folder: Path, shift: FloatArray, size: int, ranges: list[RowRange]
 ) -> list[tuple[PointBlock, Moments]]:
-    blocks = even_blocks(read.pieces(ranges), BLOCK_ROWS)
+    blocks = even_blocks(read.pieces(ranges), size)
     return [(keep_points(block - shift, folder), Moments.of(block)) for block in blocks]
 
 

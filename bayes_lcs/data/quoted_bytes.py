@@ -28,8 +28,8 @@ def within_quotes(text: bytes, delimiter: str) -> Callable[[int], bool]:
     """A function that says of a place in the text whether its byte lies within quotes.
 
     The text must begin with a record. The quote that opens a cell lies within, that which closes it
-    does not. As in pyarrow and in Python's csv module, a quote counts only if its cell begins with
-    it.
+    does not; of two that stand for one within a cell, this is not said. As in pyarrow and in
+    Python's csv module, a quote counts only if its cell begins with it.
 
     Examples
     --------

@@ -14,7 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayes_lcs as bl
+from bayes_lcs.clustering import lloyd_blocks
 from bayes_lcs.clustering.point_blocks import Moments
+from bayes_lcs.data import csv_reader
+from bayes_lcs.data.arrow_columns import column_from_arrow
+from bayes_lcs.data.columns import Source
+from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.row_source import SourcePart
 
 
@@ -256,6 +261,63 @@ def test_damage_is_noticed(folder, tmp_path_factory):
         bl.CodedFiles.load(there)
 
 
+@pytest.mark.parametrize("stored", [True, False])
+def test_values_that_a_dictionary_only_lists(tmp_path, stored):
+    """Parquet's own codes are taken. Of text only what occurs is a value, in the order of rows."""
+    names = pa.array(["never", "b", "a", "c"])
+    codes = pa.array([3, None, 2, 3, 1] * 20, pa.int32())
+    column = pa.DictionaryArray.from_arrays(codes, names)
+    path = tmp_path / "x.parquet"
+    # Without its schema the file is one of text, as other programs write it.
+    pq.write_table(pa.table({"x": column}), path, store_schema=stored, row_group_size=30)
+    source = bl.row_source(path)
+    known = ("never", "b", "a", "c") if stored else ("a", "b", "c")
+    assert source.categories == {"x": known}
+    raw = raw_from_file(path).read(["x"])["x"]
+    assert raw.names == (known if stored else ("c", "a", "b"))
+    cells = np.array([*raw.names, ""])[raw.codes].tolist()
+    assert cells == ["c", "", "a", "c", "b"] * 20
+    coded = bl.code_files(path, tmp_path / "codes", block_rows=7)
+    rows = np.concatenate([coded.reader(block).codes for block in coded.blocks])
+    assert np.array([*coded.values["x"], ""])[rows[:, 0]].tolist() == cells
+
+
+def test_codes_beyond_a_dictionary_are_damage(tmp_path):
+    codes = pa.array([0, 5], pa.int32())
+    column = pa.DictionaryArray.from_arrays(codes, pa.array(["a"]), safe=False)
+    table = pa.table({"x": column})
+    with pytest.raises(bl.DataError, match="column 'x': holds values that its dictionary lacks"):
+        column_from_arrow("x", table.column("x"), Source("a.parquet"))
+
+
+@pytest.mark.parametrize("size", [40, 1 << 22])
+@pytest.mark.parametrize("cell", ["7", " 7.5", "1e3", '"8"', "+5", "?", '"?"', "-0"])
+def test_numbers_are_read_alike_in_any_piece(tmp_path, monkeypatch, size, cell):
+    """Most pieces are parsed as numbers at once; one with an odd cell is read as text."""
+    monkeypatch.setattr(csv_reader, "PIECE_BYTES", size)
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n" + "1,2\n" * 30 + f"3,{cell}\n" + "4.5,6\n" * 30)
+    found = bl.row_source(path, kind="numbers", missing_values=["?"]).take(0, 61).X
+    number = np.nan if "?" in cell else float(cell.strip('"'))
+    expected = [[1, 2]] * 30 + [[3, number]] + [[4.5, 6]] * 30
+    np.testing.assert_array_equal(np.sort(found, axis=0), np.sort(expected, axis=0))
+
+
+@pytest.mark.parametrize("size", [40, 1 << 22])
+def test_what_is_no_number_is_named_in_any_piece(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(csv_reader, "PIECE_BYTES", size)
+    path = tmp_path / "x.csv"
+    for cell, what in {
+        "nan": "'nan' is not a number",
+        "x": "'x' is not a number",
+        "": "there is no number",
+        "inf": "the number is infinite",
+    }.items():
+        path.write_text("a,b\n" + "1,2\n" * 30 + f"3,{cell}\n" + "4.5,6\n" * 30)
+        with pytest.raises(bl.DataError, match=rf"line 32, column 'b': {what}"):
+            list(bl.number_blocks(path))
+
+
 # k-means ------------------------------------------------------------------------------------------
 
 
@@ -284,6 +346,62 @@ def test_kmeans_takes_every_kind(numbers, monkeypatch):
         np.testing.assert_array_equal(
             found.predict(pd.DataFrame(X, columns=["x", "y"])), plain.labels_
         )
+
+
+def test_kmeans_keeps_points_on_disk_if_memory_is_short(numbers, tmp_path_factory, monkeypatch):
+    monkeypatch.setattr("bayes_lcs.clustering.lloyd_blocks.BLOCK_ROWS", 100)
+    X, folder = numbers
+    scratch = tmp_path_factory.mktemp("scratch")
+    seen = []
+    look = lloyd_blocks._look
+
+    def looked(centers, block):
+        seen.append(len(list(scratch.glob("*/points-*"))))
+        return look(centers, block)
+
+    monkeypatch.setattr(lloyd_blocks, "_look", looked)
+    plain = bl.KMeans(3, init=X[:3]).fit(X)
+    size = X.nbytes
+    # Row groups are read together until they have 100 rows: 90 and 90, 70 and 90, 90 and 90, 80.
+    # Each of these is cut into blocks of 100 and what is left.
+    for data, memory, files in (
+        (folder / "parts", size, {0}),
+        (folder / "parts", size - 1, {7}),
+        (folder / "all.csv", size, {0}),
+        (folder / "all.csv", size - 1, {6}),
+        (folder / "all.csv", 0, {6}),
+        *((kind, 0, {6, 7}) for kind in kinds(folder / "parts")),
+    ):
+        found = bl.KMeans(3, init=X[:3]).fit_file(data, memory=memory, folder=scratch)
+        np.testing.assert_allclose(found.cluster_centers_, plain.cluster_centers_, rtol=1e-12)
+        np.testing.assert_array_equal(found.labels_, plain.labels_)
+        assert found.inertia_ == pytest.approx(plain.inertia_, rel=1e-12)
+        assert set(seen) <= files
+        assert len(set(seen)) == 1
+        seen.clear()
+        assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "changed"])
+def test_points_that_are_damaged_between_passes_are_named(numbers, monkeypatch, how):
+    X, folder = numbers
+    (folder / "scratch").mkdir()
+    moved = lloyd_blocks.LloydOnBlocks._moved
+
+    def damaging(self, centers, sums):
+        path = min((folder / "scratch").glob("*/points-*"))
+        whole = path.read_bytes()
+        if how == "gone":
+            path.unlink()
+        else:
+            changed = whole[:-1] + bytes([whole[-1] ^ 1])
+            path.write_bytes(whole[:-1] if how == "cut" else changed)
+        return moved(self, centers, sums)
+
+    monkeypatch.setattr(lloyd_blocks.LloydOnBlocks, "_moved", damaging)
+    with pytest.raises(bl.DataError, match=r"points-.*rows: a block of points that was kept here"):
+        bl.KMeans(3, init=X[:3]).fit_file(folder / "all.csv", memory=0, folder=folder / "scratch")
+    assert not list((folder / "scratch").iterdir())
 
 
 def test_kmeans_of_files_draws_its_starts(numbers):

@@ -209,7 +209,7 @@ def kmeans(executor):
     }
 
 
-def kmeans_of_files(executor):
+def kmeans_of_files(executor, **options):
     """Workers read the rows; the plain way has them in memory."""
     X, _ = points()
     found = bl.KMeans(4, init=X[:4], tol=0.0, executor=executor)
@@ -220,12 +220,17 @@ def kmeans_of_files(executor):
             for number, piece in enumerate(np.split(X, [130, 900, 2290])):
                 frame = pd.DataFrame(piece, columns=list("abc"))
                 frame.to_parquet(f"{folder}/{number}.parquet", index=False, row_group_size=70)
-            found.fit_file(folder)
+            found.fit_file(folder, **options)
     return {
         "centers": found.cluster_centers_,
         "labels": found.labels_,
         "cost": np.array([found.inertia_, found.n_iter_]),
     }
+
+
+def kmeans_out_of_core(executor):
+    """Points are kept on disk."""
+    return kmeans_of_files(executor, memory=0)
 
 
 def kmeans_with_an_empty_cluster(executor):
@@ -249,6 +254,7 @@ ALGORITHMS = {
     "partial scan of a file": partial_scan_of_a_file,
     "k-means": kmeans,
     "k-means of files": kmeans_of_files,
+    "k-means out of core": kmeans_out_of_core,
     "k-means, empty cluster": kmeans_with_an_empty_cluster,
     "number of components": number_of_components,
     "tree of coresets": tree_of_coresets,
