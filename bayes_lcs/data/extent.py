@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from bayes_lcs.data.csv_reader import PIECE_BYTES
+from bayes_lcs.data.parquet_reader import open_streaming
 
 __all__ = ["Extent", "table_extent"]
 
@@ -136,10 +137,9 @@ def _of_text(stream: IO[bytes], size: int, ignored: int) -> Extent:
 
 def _of_parquet(file: Path, ignored: int) -> Extent:
     import pyarrow as pa
-    from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(file) as table:
+        with open_streaming(file) as table:
             about: Any = table.metadata
             first = next(table.iter_batches(SAMPLE_ROWS), None)
     except (pa.ArrowException, OSError):

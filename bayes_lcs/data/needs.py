@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from bayes_lcs.core.cores import num_cores
+from bayes_lcs.data.csv_reader import MOST_THREADS
 from bayes_lcs.data.extent import Extent
 
 __all__ = [
@@ -45,15 +47,22 @@ POOL = 256 * MIB
 """Rows of a file that are kept between samples; see ``memory=`` of `bayes_lcs.row_source`."""
 GUIDE_BYTES = 1024.0
 """A group, on disk, of the draws that a guide is fitted to."""
+PARQUET_ROWS = 1 << 16
+"""Rows of a row group that are unpacked at a time."""
+PARQUET_COLUMN = 24 * MIB
+"""Pages and dictionaries of a column of text, the most; numbers take a quarter."""
 PAGES = 8 * MIB
 """Pages, pictures and small tables on disk."""
 
 
 def _pieces(extent: Extent) -> float:
-    """Reading in pieces, one after the other: of text, or row groups of Parquet."""
+    """Reading in pieces, one after the other: of text, or rows of row groups of Parquet."""
     if extent.is_text:
-        return 12.0 * extent.piece_bytes + 48.0 * extent.piece_cells
-    return 3.5 * extent.piece_bytes
+        ahead = min(num_cores(), MOST_THREADS)
+        return (8.0 + 2.0 * ahead) * extent.piece_bytes + 48.0 * extent.piece_cells
+    rows = extent.piece_cells / max(extent.columns, 1)
+    streamed = 3.5 * extent.piece_bytes * min(PARQUET_ROWS / max(rows, 1.0), 1.0)
+    return min(3.5 * extent.piece_bytes, streamed + PARQUET_COLUMN * extent.columns)
 
 
 def table_memory(extent: Extent) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,9 @@ from bayes_lcs.data.read_progress import reading_bar
 __all__ = ["footer_cost", "group_sizes", "open_streaming", "raw_from_parquet"]
 
 _BLOCK_ROWS = 1 << 16
+
+_MOST_CODED = 1000
+"""Columns of more values than this are read as text, and coded piece by piece."""
 
 _BUFFER = 1 << 18
 """Bytes of a column that are read at a time."""
@@ -63,10 +66,24 @@ def raw_from_parquet(path: Path) -> RawTable:
     ) -> Iterator[Block]:
         for name in wanted:
             check_type(name, schema.field(name).type, source)
+        # Most columns of text lie there as codes; names would be made to be coded again.
+        as_codes = plain.intersection(coded)
+        is_over = False
+        while not is_over:
+            large: set[str] = set()
+            with closing(some(wanted, after, as_codes)) as found:
+                for block in found:
+                    large = _large_dictionaries(block.table, as_codes)
+                    if large:
+                        break
+                    yield block
+                    after = block.mark
+            is_over, as_codes = not large, as_codes - large
+
+    def some(wanted: Sequence[str], after: Mark, as_codes: frozenset[str]) -> Generator[Block]:
         try:
             with (
-                # Most columns of text lie there as codes; names would be made to be coded again.
-                open_streaming(path, plain.intersection(coded)) as file,
+                open_streaming(path, as_codes) as file,
                 reading_bar(path, file.metadata.num_rows) as tick,
             ):
                 before, groups = _groups_after(file.metadata, after.rows)
@@ -85,6 +102,16 @@ def raw_from_parquet(path: Path) -> RawTable:
     return RawTable(names, source, read, blocks, cost, path, stamp)
 
 
+def _large_dictionaries(table: Any, coded: Collection[str]) -> set[str]:
+    """Columns of which a row group has many values: all of them would come with every piece."""
+    return {
+        name
+        for name in table.column_names
+        if name in coded
+        and any(len(part.dictionary) > _MOST_CODED for part in table.column(name).chunks)
+    }
+
+
 def open_streaming(path: str | Path, coded: Collection[str] = ()) -> Any:
     """A Parquet file to go through; pyarrow would hold whole row groups, of any size, in memory.
 
@@ -93,7 +120,11 @@ def open_streaming(path: str | Path, coded: Collection[str] = ()) -> Any:
     from pyarrow import parquet
 
     return parquet.ParquetFile(
-        path, read_dictionary=list(coded), pre_buffer=False, buffer_size=_BUFFER
+        path,
+        read_dictionary=list(coded),
+        pre_buffer=False,
+        buffer_size=_BUFFER,
+        page_checksum_verification=True,
     )
 
 

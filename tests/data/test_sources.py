@@ -16,7 +16,7 @@ import pytest
 import bayes_lcs as bl
 from bayes_lcs.clustering import lloyd_blocks
 from bayes_lcs.clustering.point_blocks import Moments
-from bayes_lcs.data import csv_reader
+from bayes_lcs.data import csv_reader, parquet_reader
 from bayes_lcs.data.arrow_columns import column_from_arrow
 from bayes_lcs.data.columns import Source
 from bayes_lcs.data.reader import raw_from_file
@@ -280,6 +280,29 @@ def test_values_that_a_dictionary_only_lists(tmp_path, stored):
     coded = bl.code_files(path, tmp_path / "codes", block_rows=7)
     rows = np.concatenate([coded.reader(block).codes for block in coded.blocks])
     assert np.array([*coded.values["x"], ""])[rows[:, 0]].tolist() == cells
+
+
+def test_columns_of_many_values_are_read_as_text(tmp_path, monkeypatch):
+    """Few values in the first row groups, many later, and in another column all the time."""
+    monkeypatch.setattr(parquet_reader, "_MOST_CODED", 5)
+    monkeypatch.setattr(parquet_reader, "_BLOCK_ROWS", 40)
+    few = ["a", "b", None, "c"] * 50
+    later = [*few[:130], *map(str, range(70))]
+    many = [f"name {number}" for number in range(200)]
+    table = pa.table({"few": few, "later": later, "many": many})
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=100)
+    raw = raw_from_file(tmp_path / "x.parquet")
+    blocks = list(raw.blocks(raw.names, coded=raw.names))
+    assert pa.concat_tables(
+        [pa.table({n: b.table[n].cast(pa.string()) for n in raw.names}) for b in blocks]
+    ).equals(table)
+    is_coded = [[pa.types.is_dictionary(b.table[n].type) for n in raw.names] for b in blocks]
+    assert {tuple(row) for row in is_coded} == {(True, True, False), (True, False, False)}
+    for number, before in enumerate(blocks):
+        rest = list(raw.blocks(raw.names, before.mark, coded=raw.names))
+        assert sum(b.table.num_rows for b in rest) == 200 - before.mark.rows
+        assert [b.mark for b in rest][-1:] == [b.mark for b in blocks[number + 1 :]][-1:]
+    assert bl.row_source(tmp_path / "x.parquet").num_rows == 200
 
 
 def test_codes_beyond_a_dictionary_are_damage(tmp_path):
