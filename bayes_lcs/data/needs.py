@@ -59,7 +59,8 @@ def _pieces(extent: Extent) -> float:
     """Reading in pieces, one after the other: of text, or rows of row groups of Parquet."""
     if extent.is_text:
         ahead = min(num_cores(), MOST_THREADS)
-        return (8.0 + 2.0 * ahead) * extent.piece_bytes + 48.0 * extent.piece_cells
+        cells = (64.0 + 8.0 * ahead) * extent.piece_cells
+        return (8.0 + 2.0 * ahead) * extent.piece_bytes + cells
     rows = extent.piece_cells / max(extent.columns, 1)
     streamed = 3.5 * extent.piece_bytes * min(PARQUET_ROWS / max(rows, 1.0), 1.0)
     return min(3.5 * extent.piece_bytes, streamed + PARQUET_COLUMN * extent.columns)
