@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from os import PathLike
@@ -21,6 +20,7 @@ from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.local_executor import LocalExecutor
 from bayes_lcs.data.even_blocks import even_blocks
 from bayes_lcs.data.file_source import FileSource
+from bayes_lcs.data.scratch import scratch_folder
 
 __all__ = ["ClustersFiles"]
 
@@ -69,8 +69,8 @@ class ClustersFiles:
         """
         if not isinstance(path, FileSource):
             path = FileSource(path, features=features, ignore=ignore, kind="numbers")
-        with tempfile.TemporaryDirectory(prefix="bayes-lcs-", dir=folder) as scratch:
-            _fit(self, path, start_rows, memory, Path(scratch))
+        with scratch_folder(folder) as scratch:
+            _fit(self, path, start_rows, memory, scratch)
         return self
 
 

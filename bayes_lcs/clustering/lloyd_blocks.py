@@ -23,6 +23,7 @@ from bayes_lcs.clustering.point_blocks import (
     PointStore,
     keep_points,
     open_points,
+    stored_points,
 )
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.statistics import merge_sums
@@ -105,14 +106,16 @@ class LloydOnBlocks:
         keep = partial(_stored_rows, read, folder, shift, BLOCK_ROWS)
         stored = [one for some in executor.run(keep, groups) for one in some]
         moments = reduce(Moments.joined, [own for _, own in stored])
-        return cls(executor, _as_it_is, [block for block, _ in stored], moments, shift)
+        blocks, shift = stored_points([path for path, _ in stored], shift, moments)
+        return cls(executor, _as_it_is, blocks, moments, shift)
 
     @classmethod
     def of_store(cls, executor: Executor, store: PointStore) -> LloydOnBlocks:
         """Points that were read before."""
         assert store.moments is not None
         if store.files:
-            return cls(executor, _as_it_is, store.files, store.moments, store.shift)
+            blocks, shift = stored_points(store.files, store.shift, store.moments)
+            return cls(executor, _as_it_is, blocks, store.moments, shift)
         X = np.concatenate(store.held)
         return cls.of_array(executor, X, np.ones(len(X)))
 
@@ -179,7 +182,7 @@ def _load_rows(read: NumberReader, shift: FloatArray, ranges: list[RowRange]) ->
 
 def _stored_rows(
     read: NumberReader, folder: Path, shift: FloatArray, size: int, ranges: list[RowRange]
-) -> list[tuple[PointBlock, Moments]]:
+) -> list[tuple[Path, Moments]]:
     blocks = even_blocks(read.pieces(ranges), size)
     return [(keep_points(block - shift, folder), Moments.of(block)) for block in blocks]
 
@@ -205,6 +208,6 @@ def _farthest(params: tuple[FloatArray, int], block: PointBlock) -> list[_Far]:
     (centers, count), (X, weights) = params, open_points(block)
     labels, squares = nearest(X, centers)
     return [
-        _Far(float(squares[i]), int(labels[i]), float(weights[i]), X[i])
+        _Far(float(squares[i]), int(labels[i]), float(weights[i]), X[i].copy())
         for i in np.argsort(-squares, kind="stable")[:count]
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial, reduce
@@ -24,6 +23,7 @@ from bayes_lcs.core.schema import Schema
 from bayes_lcs.core.statistics import merge_sums
 from bayes_lcs.data.coded_blocks import CodedBlock, CodedFiles, code_files
 from bayes_lcs.data.file_source import FileSource
+from bayes_lcs.data.scratch import scratch_folder
 from bayes_lcs.inference import em_blocks
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
@@ -124,13 +124,13 @@ def rows_of_files(
     executor: Executor | None,
 ) -> Iterator[RowsOfFiles]:
     """Code the rows of files, place their blocks, and clear everything away at the end."""
-    with tempfile.TemporaryDirectory(prefix="bayes-lcs-", dir=folder) as name:
+    with scratch_folder(folder) as scratch:
         coded = source
         if not isinstance(coded, CodedFiles):
-            coded = code_files(coded, name, block_rows=em_blocks.BLOCK_ROWS)
+            coded = code_files(coded, scratch, block_rows=em_blocks.BLOCK_ROWS)
         # At most: a slot of two bytes for each cell, and a weight.
         size = coded.num_rows * (2 * len(coded.values) + 8)
-        kept = None if size <= memory else Path(name)
+        kept = None if size <= memory else scratch
         # One thread more than cores: one of them waits for the disk.
         threads = num_cores() + (kept is not None)
         own = LocalExecutor(threads) if executor is None else None

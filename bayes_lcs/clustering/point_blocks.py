@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -12,12 +13,20 @@ from numpy.typing import NDArray
 from bayes_lcs.data.array_files import open_arrays, save_arrays
 from bayes_lcs.data.errors import DataError
 
-__all__ = ["Moments", "PointBlock", "PointStore", "keep_points", "open_points"]
+__all__ = [
+    "Moments",
+    "PointBlock",
+    "PointStore",
+    "StoredPoints",
+    "keep_points",
+    "open_points",
+    "stored_points",
+]
 
 FloatArray = NDArray[Any]
 
-PointBlock = tuple[FloatArray, FloatArray] | Path
-"""Points and their weights, or the file of points that all weigh 1."""
+FAR = 2.0
+"""Standard deviations from the mean of all points."""
 
 
 class Moments(NamedTuple):
@@ -47,8 +56,19 @@ class Moments(NamedTuple):
         return Moments(size, mean, self.squares + other.squares + between)
 
 
-def keep_points(X: FloatArray, folder: Path) -> PointBlock:
-    """Points of weight 1 in a file of their own."""
+class StoredPoints(NamedTuple):
+    """Points of weight 1 in a file; they are still to be moved by ``rest``, unless it is None."""
+
+    path: Path
+    rest: FloatArray | None
+
+
+PointBlock = tuple[FloatArray, FloatArray] | StoredPoints
+"""Points and their weights, or where they are."""
+
+
+def keep_points(X: FloatArray, folder: Path) -> Path:
+    """Write points to a file of their own."""
     # A block that was lost may be made again while its old worker still writes.
     path = folder / f"points-{uuid4().hex}.rows"
     save_arrays(path, {"points": X})
@@ -57,23 +77,38 @@ def keep_points(X: FloatArray, folder: Path) -> PointBlock:
 
 def open_points(block: PointBlock) -> tuple[FloatArray, FloatArray]:
     """Points and their weights; a file that was changed is refused."""
-    if not isinstance(block, Path):
+    if not isinstance(block, StoredPoints):
         return block
     try:
-        X = open_arrays(block)["points"]
+        X = open_arrays(block.path)["points"]
     except DataError as error:
         raise DataError(
             f"a block of points that was kept here {error.message}; all workers must see this "
             "folder. Fit again",
             file=error.file,
         ) from None
-    return X, np.ones(len(X))
+    return X if block.rest is None else X - block.rest, np.ones(len(X))
+
+
+def stored_points(
+    paths: Sequence[Path], shift: FloatArray, moments: Moments
+) -> tuple[list[PointBlock], FloatArray]:
+    """Points that were moved by ``shift`` as they were written, and by what they are in the end.
+
+    Distances lose digits far from zero. A shift that turned out to be far from the mean is put
+    right whenever points are read; one that did not is good enough.
+    """
+    away = moments.mean - shift
+    spread = np.sqrt(moments.squares / moments.num_rows)
+    is_near = bool(np.all(np.abs(away) <= FAR * spread))
+    rest = None if is_near else away
+    return [StoredPoints(path, rest) for path in paths], shift if is_near else moments.mean
 
 
 class PointStore:
     """Blocks that are added one after the other: in memory, and on disk once they are too many.
 
-    On disk they are moved by the mean of the first block. Distances lose fewer digits around zero.
+    On disk they are moved by the mean of the first block; see `stored_points`.
 
     Parameters
     ----------
@@ -86,7 +121,7 @@ class PointStore:
     def __init__(self, memory: int, folder: Path) -> None:
         self._memory, self._folder = memory, folder
         self.held: list[FloatArray] = []
-        self.files: list[PointBlock] = []
+        self.files: list[Path] = []
         self.moments: Moments | None = None
         self.shift: FloatArray = np.zeros(0)
 

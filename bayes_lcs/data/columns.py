@@ -132,6 +132,20 @@ class RawColumn:
         rows = np.flatnonzero(self.codes == code)
         return int(rows[0]) if rows.size else None
 
+    @property
+    def is_as_met(self) -> bool:
+        """Whether all names occur, and in their order.
+
+        Examples
+        --------
+        >>> RawColumn("x", np.array([0, -1, 1, 0]), ("a", "b")).is_as_met
+        True
+        >>> RawColumn("x", np.array([1, 0]), ("a", "b")).is_as_met
+        False
+        """
+        last = np.maximum.accumulate(np.append(-1, self.codes))
+        return bool(last[-1] == len(self.names) - 1 and np.all(np.diff(last) <= 1))
+
     def met(self, codes: Iterable[int]) -> list[int]:
         """Those of some codes that occur, in the order in which they first do.
 

@@ -297,7 +297,7 @@ class CsvPieces:
             convert_options=csv.ConvertOptions(
                 column_types={**plain, **codes, **kinds},
                 include_columns=form.wanted,
-                null_values=sorted(form.missing),
+                null_values=sorted(form.missing) if kinds else [],
                 strings_can_be_null=False,
                 check_utf8=not is_ascii,
             ),

@@ -37,6 +37,9 @@ __all__ = ["PIECE_BYTES", "raw_from_csv"]
 PIECE_BYTES = 1 << 22
 """Text that is parsed together where a file is read in pieces."""
 
+_LONG_LIST = 10_000
+"""pyarrow ends the process where cells that mean "missing" are some hundred thousand letters."""
+
 MOST_THREADS = 4
 """More than these parse faster than one thread cuts the text for them."""
 
@@ -82,7 +85,7 @@ def raw_from_csv(
     ) -> Iterator[Block]:
         # pyarrow knows one list of missing cells for all columns.
         missing = set(numbers.values())
-        is_one = len(missing) == 1
+        is_one = len(missing) == 1 and sum(map(len, *missing)) <= _LONG_LIST
         form = CsvFormat(
             path,
             encoding,

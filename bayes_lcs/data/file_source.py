@@ -119,7 +119,7 @@ class FileSource(RowSource):
         import pandas as pd
 
         before = self.reading.rows
-        for source, start, block in self._blocks(after):
+        for source, start, block in self._blocks(after, is_all_numbers=True):
             rows = finite_numbers(block, self._columns, self._missing, source, start)
             self.reading.rows += len(rows)
             yield pd.DataFrame(rows, columns=self._columns)
@@ -281,11 +281,13 @@ class FileSource(RowSource):
         self.place = Place.of_numbers(place)
         return int(total)
 
-    def _blocks(self, after: Place = START) -> Iterator[tuple[Source, int, Any]]:
+    def _blocks(
+        self, after: Place = START, *, is_all_numbers: bool = False
+    ) -> Iterator[tuple[Source, int, Any]]:
         """Pieces of the files, each with where it comes from and its first row in its file."""
         size, mark = after.bytes, after.mark
         self.reading.bytes += size
-        coded = self._vocabulary
+        coded = {} if is_all_numbers else self._vocabulary
         numbers = {}
         if self._kind == "numbers":
             numbers = {name: self._missing[name] for name in self._columns if name not in coded}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ def raw_from_parquet(path: Path) -> RawTable:
                 before, groups = _groups_after(file.metadata, after.rows)
                 tick(before)
                 batches = file.iter_batches(_BLOCK_ROWS, groups, list(wanted))
-                with closing(one_ahead(map(_as_table, batches))) as tables:
+                with closing(one_ahead(_tables(batches))) as tables:
                     for block in marked(tables, after, before):
                         yield block
                         tick(block.table.num_rows)
@@ -148,10 +148,18 @@ def _groups_after(about: Any, rows: int) -> tuple[int, list[int]]:
     return before, list(range(group, about.num_row_groups))
 
 
-def _as_table(batch: Any) -> Any:
+def _tables(batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches together until they have many rows: dictionaries end with their row groups."""
     import pyarrow as pa
 
-    return pa.Table.from_batches([batch])
+    waiting: list[Any] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) > _BLOCK_ROWS // 2:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def footer_cost(footer: Callable[[], Any], source: Source) -> Cost:

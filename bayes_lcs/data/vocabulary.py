@@ -126,6 +126,9 @@ class AnyNames(Vocabulary):
         if "\x00" in "".join(column.names) or not self._missing.isdisjoint(column.names):
             return super()._table(column, source, start)
         known, self._order = self._known, None
+        if column.fixed or column.is_as_met:
+            codes = [known.setdefault(name, len(known)) for name in column.names]
+            return np.array([*codes, -1], np.int32)
         for code in self._new(column):
             known[column.names[code]] = len(known)
         return np.array([*(known.get(name, -1) for name in column.names), -1], np.int32)

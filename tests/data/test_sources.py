@@ -305,6 +305,15 @@ def test_columns_of_many_values_are_read_as_text(tmp_path, monkeypatch):
     assert bl.row_source(tmp_path / "x.parquet").num_rows == 200
 
 
+def test_small_row_groups_come_together(tmp_path):
+    names = np.array(["a", "b", "c"])[np.random.default_rng(0).integers(0, 3, 5000)]
+    pq.write_table(pa.table({"x": names}), tmp_path / "x.parquet", row_group_size=10)
+    raw = raw_from_file(tmp_path / "x.parquet")
+    (block,) = raw.blocks(raw.names, coded=raw.names)
+    assert block.table["x"].cast(pa.string()).to_pylist() == names.tolist()
+    assert np.array(raw.read(["x"])["x"].names)[raw.read(["x"])["x"].codes].tolist() == list(names)
+
+
 def test_codes_beyond_a_dictionary_are_damage(tmp_path):
     codes = pa.array([0, 5], pa.int32())
     column = pa.DictionaryArray.from_arrays(codes, pa.array(["a"]), safe=False)
@@ -339,6 +348,26 @@ def test_what_is_no_number_is_named_in_any_piece(tmp_path, monkeypatch, size):
         path.write_text("a,b\n" + "1,2\n" * 30 + f"3,{cell}\n" + "4.5,6\n" * 30)
         with pytest.raises(bl.DataError, match=rf"line 32, column 'b': {what}"):
             list(bl.number_blocks(path))
+
+
+def test_very_many_cells_may_mean_missing(tmp_path):
+    """pyarrow would end the process over such a list."""
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n3,token 7\n")
+    tokens = [f"token {number}" for number in range(40_000)]
+    found = bl.row_source(tmp_path / "x.csv", kind="numbers", missing_values=tokens).take(0, 2).X
+    assert sorted(found[:, 0]) == [1, 3]
+    assert np.isnan(found[:, 1]).sum() == 1
+
+
+def test_a_target_of_numbers_is_a_number_again(tmp_path):
+    """Its names have been learned, and the header is among the codes of its first piece."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 9, (300, 2)), columns=["a", "b"])
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    source = bl.row_source(tmp_path / "x.csv", kind="numbers", target="b")
+    assert source.num_rows == 300
+    found = np.concatenate([piece.to_numpy() for piece in source.number_blocks()])
+    np.testing.assert_array_equal(found, frame)
 
 
 # k-means ------------------------------------------------------------------------------------------
@@ -403,6 +432,29 @@ def test_kmeans_keeps_points_on_disk_if_memory_is_short(numbers, tmp_path_factor
         assert len(set(seen)) == 1
         seen.clear()
         assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_first_rows_far_from_all_others_cost_no_digits(tmp_path, monkeypatch, kind):
+    """Points are moved by the mean of the first block as they are written, and that is far off."""
+    monkeypatch.setattr("bayes_lcs.clustering.lloyd_blocks.BLOCK_ROWS", 100)
+    monkeypatch.setattr("bayes_lcs.data.number_rows._BATCH_ROWS", 100)
+    rng = np.random.default_rng(0)
+    X = rng.normal(scale=0.05, size=(6400, 1)) + rng.integers(0, 4, (6400, 1))
+    X[:100] += 1e9
+    path = tmp_path / f"x.{kind}"
+    frame = pd.DataFrame(X, columns=["x"])
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path, index=False)
+    start = np.array([[0.1], [0.9], [2.2], [3.1], [1e9]])
+    found = bl.KMeans(5, init=start).fit_file(path, memory=0)
+    np.testing.assert_allclose(np.sort(found.cluster_centers_[:4, 0]), [0, 1, 2, 3], atol=0.02)
+    np.testing.assert_array_equal(found.labels_[100:], np.rint(X[100:, 0]))
+
+
+def test_points_far_from_their_centres_hold_no_block():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    for one in lloyd_blocks._farthest((X[:2], 3), (X, np.ones(50))):
+        assert one.point.base is None
 
 
 @pytest.mark.parametrize("how", ["gone", "cut", "changed"])
