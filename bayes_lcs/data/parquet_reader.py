@@ -130,13 +130,7 @@ def open_streaming(path: str | Path, coded: Collection[str] = ()) -> Any:
 
 def group_sizes(footer: Callable[[], Any], source: Source) -> list[int]:
     """Rows of the row groups of a Parquet file."""
-    import pyarrow as pa
-
-    try:
-        about = footer()
-        return [about.row_group(place).num_rows for place in range(about.num_row_groups)]
-    except (pa.ArrowException, OSError) as error:
-        raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
+    return [group.num_rows for group in _row_groups(footer, source)]
 
 
 def _groups_after(about: Any, rows: int) -> tuple[int, list[int]]:
@@ -167,11 +161,15 @@ def footer_cost(footer: Callable[[], Any], source: Source) -> Cost:
 
     Columns are not looked at one by one: where the footer is damaged, pyarrow ends the process.
     """
+    groups = _row_groups(footer, source)
+    return Cost(sum(g.num_rows for g in groups), sum(g.total_byte_size for g in groups))
+
+
+def _row_groups(footer: Callable[[], Any], source: Source) -> list[Any]:
     import pyarrow as pa
 
     try:
         about = footer()
-        groups = [about.row_group(place) for place in range(about.num_row_groups)]
+        return [about.row_group(place) for place in range(about.num_row_groups)]
     except (pa.ArrowException, OSError) as error:
         raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
-    return Cost(about.num_rows, sum(group.total_byte_size for group in groups))
