@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from bayes_lcs.data.columns import Block, Mark, RawColumn, Source, parse_number, raw_column
 
-__all__ = ["check_type", "column_from_arrow", "marked", "plain_numbers", "text_numbers", "without"]
+__all__ = [
+    "check_type",
+    "column_from_arrow",
+    "is_text",
+    "marked",
+    "plain_numbers",
+    "text_numbers",
+    "without",
+]
 
 
 def check_type(name: str, kind: Any, source: Source) -> None:
@@ -31,6 +39,13 @@ def check_type(name: str, kind: Any, source: Source) -> None:
             f"ignore=[{name!r}]",
             column=name,
         )
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of plain text."""
+    import pyarrow.types as types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def column_from_arrow(name: str, chunks: Any, source: Source) -> RawColumn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bayes_lcs.data.arrow_columns import is_text
 from bayes_lcs.data.columns import Source
 
 __all__ = ["ColumnTypes"]
@@ -67,6 +68,6 @@ def _family(kind: Any) -> str | None:
         return "floating numbers"
     if types.is_boolean(kind):
         return "booleans"
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+    if is_text(kind):
         return "text"
     return str(kind)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bayes_lcs.data.ahead import one_ahead
-from bayes_lcs.data.arrow_columns import check_type, marked
+from bayes_lcs.data.arrow_columns import check_type, is_text, marked
 from bayes_lcs.data.column_reading import read_columns
 from bayes_lcs.data.columns import (
     BEGINNING,
@@ -50,7 +50,7 @@ def raw_from_parquet(path: Path) -> RawTable:
             raise source.error("two columns have this name; rename one", column=name)
         if "\x00" in name:
             raise source.error("the name holds a NUL byte; the file is damaged", column=name)
-    plain = frozenset(name for name in names if pa.types.is_string(schema.field(name).type))
+    plain = frozenset(name for name in names if is_text(schema.field(name).type))
     source = Source(path.name, plain=plain)
 
     def read(wanted: Sequence[str]) -> dict[str, RawColumn]:

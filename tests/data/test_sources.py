@@ -305,6 +305,19 @@ def test_columns_of_many_values_are_read_as_text(tmp_path, monkeypatch):
     assert bl.row_source(tmp_path / "x.parquet").num_rows == 200
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_text_of_any_type_is_read_by_its_codes(tmp_path, kind):
+    names = ["b", None, "", "a", "b", "ü"] * 9
+    pq.write_table(pa.table({"x": pa.array(names, kind)}), tmp_path / "x.parquet")
+    raw = raw_from_file(tmp_path / "x.parquet")
+    (block,) = raw.blocks(raw.names, coded=raw.names)
+    assert pa.types.is_dictionary(block.table["x"].type)
+    column = raw.read(["x"])["x"]
+    assert column.names == ("b", "", "a", "ü")
+    assert np.array([*column.names, None])[column.codes].tolist() == names
+    assert not column.fixed
+
+
 def test_small_row_groups_come_together(tmp_path):
     names = np.array(["a", "b", "c"])[np.random.default_rng(0).integers(0, 3, 5000)]
     pq.write_table(pa.table({"x": names}), tmp_path / "x.parquet", row_group_size=10)
