@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.data.arrow_columns import column_from_arrow, text_numbers, without
+from bayes_lcs.data.arrow_columns import column_from_arrow, is_text, text_numbers, without
 from bayes_lcs.data.columns import Source, parse_number
 from bayes_lcs.data.errors import DataError, one_line
 
@@ -184,9 +184,4 @@ def _holds_text(kind: Any) -> bool:
     """Whether labels of a type are text; a dictionary of anything is."""
     import pyarrow.types as types
 
-    return bool(
-        types.is_dictionary(kind)
-        or types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-    )
+    return bool(types.is_dictionary(kind) or is_text(kind))
