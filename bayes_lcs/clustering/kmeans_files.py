@@ -40,7 +40,7 @@ class ClustersFiles:
         memory: int = 1 << 28,
         folder: str | PathLike[str] | None = None,
     ) -> Self:
-        """Find clusters of the numbers of files that need not fit into memory.
+        r"""Find clusters of the numbers of files that need not fit into memory.
 
         Parquet files are read in blocks by whoever works on them; others are read here. Points
         that take more than ``memory`` are kept on disk in blocks, and read at each pass.
@@ -66,6 +66,17 @@ class ClustersFiles:
         -------
         self : KMeans
             The fitted clusterer.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import bayes_lcs as bl
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "points.csv")
+        ...     _ = path.write_text("x,y\n" + "0,0\n9,8\n" * 50)
+        ...     found = bl.KMeans(2, random_state=0).fit_file(path, memory=1000, folder=folder)
+        >>> sorted(found.cluster_centers_.round(6).tolist())
+        [[0.0, 0.0], [9.0, 8.0]]
         """
         if not isinstance(path, FileSource):
             path = FileSource(path, features=features, ignore=ignore, kind="numbers")

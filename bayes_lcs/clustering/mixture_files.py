@@ -48,7 +48,7 @@ class FitsFiles:
         memory: int = 1 << 28,
         folder: str | PathLike[str] | None = None,
     ) -> Self:
-        """Fit the mixture to files that need not fit into memory.
+        r"""Fit the mixture to files that need not fit into memory.
 
         One pass over the files codes their rows and learns the values of every column; the coded
         rows lie on disk meanwhile, in blocks, each of which is read by whoever works on it. After
@@ -80,6 +80,18 @@ class FitsFiles:
         -------
         self : MixtureClusterer
             The fitted clusterer.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import bayes_lcs as bl
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "visits.csv")
+        ...     _ = path.write_text("day,hour\n" + "sun,late\nmon,early\nmon,early\n" * 50)
+        ...     mixture = bl.MixtureClusterer(2, random_state=0, verbose=False)
+        ...     found = mixture.fit_file(path, memory=1000, folder=folder)
+        >>> sorted(found.weights_.round(2).tolist())
+        [0.34, 0.66]
         """
         if isinstance(path, CodedFiles | FileSource):
             _fit(self, path, memory, folder)
