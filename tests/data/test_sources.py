@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 import bayes_lcs as bl
 from bayes_lcs.clustering import lloyd_blocks
@@ -490,6 +491,41 @@ def test_points_that_are_damaged_between_passes_are_named(numbers, monkeypatch, 
     with pytest.raises(bl.DataError, match=r"points-.*rows: a block of points that was kept here"):
         bl.KMeans(3, init=X[:3]).fit_file(folder / "all.csv", memory=0, folder=folder / "scratch")
     assert not list((folder / "scratch").iterdir())
+
+
+PROGRAM = """
+import resource, sys
+import numpy as np
+import bayes_lcs as bl
+start = np.random.default_rng(0).normal(size=(4, 20))
+bl.KMeans(4, init=start, max_iter=2).fit_file(sys.argv[1], memory=1 << 24)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_memory_of_kmeans_does_not_grow_with_the_file(tmp_path, kind):
+    """Points of 320 MiB, of which 16 are allowed; labels, and no more than those, grow with rows."""
+    rng = np.random.default_rng(0)
+    peaks = []
+    for pieces in (4, 32):
+        path = tmp_path / f"{pieces}.{kind}"
+        schema = pa.schema([(f"x{f}", pa.float64()) for f in range(20)])
+        writer = (csv.CSVWriter if kind == "csv" else pq.ParquetWriter)(path, schema)
+        with writer:
+            for _ in range(pieces):
+                points = rng.normal(size=(20, 1 << 16)).round(3)
+                writer.write_table(pa.table(list(points), schema=schema))
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(path)],
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=True,
+        )
+        peaks.append(int(done.stdout))
+    assert peaks[1] - peaks[0] < 1 << 26
 
 
 def test_kmeans_of_files_draws_its_starts(numbers):
