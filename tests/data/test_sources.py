@@ -506,7 +506,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_memory_of_kmeans_does_not_grow_with_the_file(tmp_path, kind):
-    """Points of 320 MiB, of which 16 are allowed; labels, and no more than those, grow with rows."""
+    """Points of 320 MiB, of which 16 are allowed; the labels of rows are all that grows."""
     rng = np.random.default_rng(0)
     peaks = []
     for pieces in (4, 32):
