@@ -119,7 +119,6 @@ def _placed(executor: Executor, source: FileSource, memory: int, folder: Path) -
             found = LloydOnBlocks.of_files(executor, source.number_reader, ranges)
         else:
             groups = source.row_groups(size)
-            assert groups is not None
             found = LloydOnBlocks.of_large_files(executor, source.number_reader, groups, folder)
         source.count_pass()
         return found

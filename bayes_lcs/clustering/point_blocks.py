@@ -124,6 +124,7 @@ class PointStore:
         self.files: list[Path] = []
         self.moments: Moments | None = None
         self.shift: FloatArray = np.zeros(0)
+        self._size = 0
 
     def add(self, X: FloatArray) -> None:
         """Take a block in."""
@@ -133,6 +134,7 @@ class PointStore:
         else:
             self.moments = self.moments.joined(own)
         self.held.append(X)
-        if self.files or sum(block.nbytes for block in self.held) > self._memory:
+        self._size += X.nbytes
+        if self._size > self._memory:
             self.files += [keep_points(block - self.shift, self._folder) for block in self.held]
             self.held = []

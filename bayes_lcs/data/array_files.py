@@ -1,7 +1,8 @@
 """Arrays in one file that is read at once and checked whole: for what is read again and again.
 
 A file is its checksum, the length of a header, the header (names, types and shapes, as JSON), and
-the arrays one after the other. It is read some four times as fast as NumPy's archives are.
+the arrays one after the other. A megabyte is read in less than half the time that it takes
+in NumPy's archives.
 """
 
 from __future__ import annotations

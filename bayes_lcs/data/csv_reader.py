@@ -41,7 +41,7 @@ _LONG_LIST = 10_000
 """pyarrow ends the process where cells that mean "missing" are some hundred thousand letters."""
 
 MOST_THREADS = 4
-"""More than these parse faster than one thread cuts the text for them."""
+"""Pieces that are parsed at once: one thread cuts all of them, and each lies in memory."""
 
 
 def raw_from_csv(
@@ -85,7 +85,8 @@ def raw_from_csv(
     ) -> Iterator[Block]:
         # pyarrow knows one list of missing cells for all columns.
         missing = set(numbers.values())
-        is_one = len(missing) == 1 and sum(map(len, *missing)) <= _LONG_LIST
+        letters = sum(len(cell) for cells in missing for cell in cells)
+        is_one = len(missing) == 1 and letters <= _LONG_LIST
         form = CsvFormat(
             path,
             encoding,

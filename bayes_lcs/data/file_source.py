@@ -149,8 +149,8 @@ class FileSource(RowSource):
                 start = stop
         return blocks if blocks[0] else []
 
-    def row_groups(self, least: int) -> list[list[RowRange]] | None:
-        """Whole row groups, together at least so many rows each; None unless all files are Parquet.
+    def row_groups(self, least: int) -> list[list[RowRange]]:
+        """Whole row groups of files that all are Parquet, together at least so many rows each.
 
         Whoever reads some rows of a group has to unpack those before them too.
         """
@@ -159,16 +159,15 @@ class FileSource(RowSource):
         units: list[list[RowRange]] = []
         room = 0
         for table in self._tables:
-            if table.path is None:
-                return None
+            assert table.path is not None
             path = table.path.absolute()
             sizes = group_sizes(partial(parquet.read_metadata, path), table.source)
-            start = 0
+            start, file_rows = 0, sum(sizes)
             for size in filter(None, sizes):
                 if room <= 0:
                     units.append([])
                     room = least
-                units[-1].append(RowRange(str(path), start, start + size, sum(sizes)))
+                units[-1].append(RowRange(str(path), start, start + size, file_rows))
                 start, room = start + size, room - size
         return units
 

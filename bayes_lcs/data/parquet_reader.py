@@ -147,11 +147,13 @@ def _tables(batches: Iterable[Any]) -> Iterator[Any]:
     import pyarrow as pa
 
     waiting: list[Any] = []
+    rows = 0
     for batch in batches:
         waiting.append(batch)
-        if sum(one.num_rows for one in waiting) > _BLOCK_ROWS // 2:
+        rows += batch.num_rows
+        if rows > _BLOCK_ROWS // 2:
             yield pa.Table.from_batches(waiting)
-            waiting = []
+            waiting, rows = [], 0
     if waiting:
         yield pa.Table.from_batches(waiting)
 

@@ -47,6 +47,9 @@ LEAST_SLOTS = 4
 MERGING_PAYS = 0.9
 """Equal rows are merged if this share of the rows, or less, is left."""
 
+MOST_KEY_BITS = 24
+"""Kinds of rows are first counted in no more than 16 MiB."""
+
 COMMON_PAYS = 0.7
 """Common patterns are left out if this share of the slots, or less, is left."""
 
@@ -250,14 +253,14 @@ def _equal_rows(codes: list[NDArray], num_rows: int, most: float) -> tuple[NDArr
         key += column.astype(np.uint64) * rng.integers(1, 2**63, dtype=np.uint64)
         key ^= key >> np.uint64(29)
     # Different upper bits are different keys. To look at them first takes a tenth of sorting keys.
-    bits = (16 * num_rows).bit_length()
+    bits = min((16 * num_rows).bit_length(), MOST_KEY_BITS)
     is_met = np.zeros(1 << bits, dtype=bool)
     is_met[key >> np.uint64(64 - bits)] = True
     if np.count_nonzero(is_met) > most:
         return None
     _, first, kind = np.unique(key, return_index=True, return_inverse=True)
     # Two kinds may share a key, if seldom: then nothing is merged.
-    if any((column[first][kind] != column).any() for column in codes):
+    if len(first) > most or any((column[first][kind] != column).any() for column in codes):
         return None
     return first, kind
 

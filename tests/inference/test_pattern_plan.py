@@ -90,6 +90,16 @@ def test_a_sparse_plan_is_its_table(seed, num_rows, width):
     np.testing.assert_array_equal(rows[distinct], one_hot(codes, (2,) * width))
 
 
+@pytest.mark.parametrize("distinct", [1780, 1820, 1850])
+def test_rows_are_merged_if_a_tenth_is_saved(distinct):
+    """Kinds of rows that are counted by some bits of their keys look fewer than they are."""
+    rng = np.random.default_rng(distinct)
+    kinds = np.unique(rng.integers(0, 7, (4000, 12)), axis=0)[:distinct]
+    codes = np.concatenate([kinds, kinds[: 2000 - distinct]])
+    plan = plan_rows(DenseRows(rng.permutation(codes), (7,) * 12))
+    assert (plan.distinct is not None) == (distinct <= 1800)
+
+
 def test_columns_that_go_together_share_a_group():
     rng = np.random.default_rng(0)
     source = rng.integers(0, 4, (2000, 3))
