@@ -26,7 +26,7 @@ $(BENCH_STAMP): $(STAMP)
 venv: $(STAMP)  ## Create .venv with the package and its tools
 
 demo: $(STAMP)  ## Run the demonstration; results go to demo-output/
-	$(BIN)/bayes-lcs demo --out demo-output
+	$(BIN)/bayes-lcs demo --out demo-output --force
 
 test: $(STAMP)  ## Fast tests and the examples in the docstrings
 	$(BIN)/python -m pytest -n auto --doctest-modules tests bayes_lcs

@@ -25,24 +25,23 @@ if TYPE_CHECKING:
     from bayes_lcs.clustering.mixture import MixtureClusterer as MixtureClusterer
     from bayes_lcs.clustering.online_kmeans import OnlineKMeans as OnlineKMeans
     from bayes_lcs.core.errors import CheckpointWarning as CheckpointWarning
+    from bayes_lcs.core.errors import DataError as DataError
+    from bayes_lcs.core.errors import DataNote as DataNote
+    from bayes_lcs.core.errors import DataWarning as DataWarning
     from bayes_lcs.core.errors import ExecutorError as ExecutorError
     from bayes_lcs.core.errors import InterruptedWarning as InterruptedWarning
     from bayes_lcs.core.errors import NotExactError as NotExactError
     from bayes_lcs.core.priors import Gamma as Gamma
     from bayes_lcs.core.schema import Schema as Schema
     from bayes_lcs.data.checkpoints import checkpoints as checkpoints
-    from bayes_lcs.data.coded_blocks import CodedFiles as CodedFiles
-    from bayes_lcs.data.coded_blocks import code_files as code_files
     from bayes_lcs.data.count_reader import read_counts as read_counts
     from bayes_lcs.data.counted_table import CountedTable as CountedTable
     from bayes_lcs.data.datasets import load_dataset as load_dataset
-    from bayes_lcs.data.errors import DataError as DataError
+    from bayes_lcs.data.encoded_dataset import CodedFiles as CodedFiles
+    from bayes_lcs.data.encoded_dataset import code_files as code_files
     from bayes_lcs.data.meetings import meeting_requests as meeting_requests
     from bayes_lcs.data.min_hash import min_hash as min_hash
-    from bayes_lcs.data.number_blocks import number_blocks as number_blocks
     from bayes_lcs.data.reader import read_grouped as read_grouped
-    from bayes_lcs.data.row_source import RowSource as RowSource
-    from bayes_lcs.data.row_source import row_source as row_source
     from bayes_lcs.data.table import GroupedTable as GroupedTable
     from bayes_lcs.evaluation.cluster_accuracy import clustering_accuracy as clustering_accuracy
     from bayes_lcs.evaluation.cluster_accuracy import (
@@ -70,6 +69,9 @@ if TYPE_CHECKING:
     from bayes_lcs.inference.diagnostics import SamplingWarning as SamplingWarning
     from bayes_lcs.inference.exact import exact as exact
     from bayes_lcs.inference.exact_posterior import ExactPosterior as ExactPosterior
+    from bayes_lcs.io.sampler import RowSource as RowSource
+    from bayes_lcs.io.sampler import number_blocks as number_blocks
+    from bayes_lcs.io.sampler import row_source as row_source
     from bayes_lcs.models.clustered import ClusteredNaiveBayes as ClusteredNaiveBayes
     from bayes_lcs.models.complete_sharing import CompleteSharing as CompleteSharing
     from bayes_lcs.models.no_sharing import NoSharing as NoSharing
@@ -103,13 +105,15 @@ if TYPE_CHECKING:
 _HOMES = {
     "CheckpointWarning": "bayes_lcs.core.errors",
     "ClusteredNaiveBayes": "bayes_lcs.models.clustered",
-    "CodedFiles": "bayes_lcs.data.coded_blocks",
+    "CodedFiles": "bayes_lcs.data.encoded_dataset",
     "Comparison": "bayes_lcs.evaluation.comparison",
     "CompleteSharing": "bayes_lcs.models.complete_sharing",
     "Coreset": "bayes_lcs.scaling.coresets",
     "CoresetStream": "bayes_lcs.scaling.coreset_stream",
     "CountedTable": "bayes_lcs.data.counted_table",
-    "DataError": "bayes_lcs.data.errors",
+    "DataError": "bayes_lcs.core.errors",
+    "DataNote": "bayes_lcs.core.errors",
+    "DataWarning": "bayes_lcs.core.errors",
     "DriftWarning": "bayes_lcs.classification.scanning",
     "EvidenceWarning": "bayes_lcs.evaluation.log_evidence",
     "ExactPosterior": "bayes_lcs.inference.exact_posterior",
@@ -131,7 +135,7 @@ _HOMES = {
     "PartialScanClassifier": "bayes_lcs.classification.partial_scan",
     "Posterior": "bayes_lcs.report.posterior",
     "Prototype": "bayes_lcs.models.prototype",
-    "RowSource": "bayes_lcs.data.row_source",
+    "RowSource": "bayes_lcs.io.sampler",
     "SamplingWarning": "bayes_lcs.inference.diagnostics",
     "Scan": "bayes_lcs.classification.scan",
     "Schema": "bayes_lcs.core.schema",
@@ -141,7 +145,7 @@ _HOMES = {
     "checkpoints": "bayes_lcs.data.checkpoints",
     "clustering_accuracy": "bayes_lcs.evaluation.cluster_accuracy",
     "clustering_learning_curve": "bayes_lcs.evaluation.cluster_accuracy",
-    "code_files": "bayes_lcs.data.coded_blocks",
+    "code_files": "bayes_lcs.data.encoded_dataset",
     "compare": "bayes_lcs.evaluation.comparison",
     "conditional_evidence": "bayes_lcs.evaluation.evidence",
     "convergence_curves": "bayes_lcs.scaling.convergence",
@@ -160,7 +164,7 @@ _HOMES = {
     "mean_loss": "bayes_lcs.evaluation.losses",
     "meeting_requests": "bayes_lcs.data.meetings",
     "min_hash": "bayes_lcs.data.min_hash",
-    "number_blocks": "bayes_lcs.data.number_blocks",
+    "number_blocks": "bayes_lcs.io.sampler",
     "plot_cluster_profiles": "bayes_lcs.report.profile_plots",
     "plot_coclustering": "bayes_lcs.report.plots",
     "plot_convergence_curves": "bayes_lcs.report.sampling_plots",
@@ -178,7 +182,7 @@ _HOMES = {
     "read_counts": "bayes_lcs.data.count_reader",
     "read_grouped": "bayes_lcs.data.reader",
     "row_losses": "bayes_lcs.evaluation.losses",
-    "row_source": "bayes_lcs.data.row_source",
+    "row_source": "bayes_lcs.io.sampler",
     "sample": "bayes_lcs.report.posterior",
 }
 
@@ -192,6 +196,8 @@ __all__ = [
     "CoresetStream",
     "CountedTable",
     "DataError",
+    "DataNote",
+    "DataWarning",
     "DriftWarning",
     "EvidenceWarning",
     "ExactPosterior",

@@ -7,11 +7,14 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from bayes_lcs.core.errors import DatasetNotFound
+from bayes_lcs.data.datasets import dataset_path
 
 # Kernels are compiled once for all tests, workers and runs on a machine.
 os.environ.setdefault(
@@ -46,3 +49,16 @@ def _programs_are_forgotten() -> Iterator[None]:
         return
     if mappings.read_bytes().count(b"\n") > MOST_MAPPINGS:
         sys.modules["jax"].clear_caches()
+
+
+@pytest.fixture
+def raw_file() -> Callable[..., Path]:
+    """The path of a data set's file, or a skipped test that says what is missing."""
+
+    def find(name: str, file: str | None = None) -> Path:
+        try:
+            return dataset_path(name, file)
+        except DatasetNotFound as error:
+            pytest.skip(str(error))
+
+    return find

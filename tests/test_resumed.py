@@ -10,9 +10,10 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.data import checkpoints as module
-from bayes_lcs.data import csv_reader, parquet_reader
 from bayes_lcs.evaluation import piecewise_predictions
 from bayes_lcs.inference import annealed_chains, partition_sums, subset_convolution
+from bayes_lcs.io.formats import csv as csv_format
+from bayes_lcs.io.formats import parquet as parquet_format
 from bayes_lcs.report import scan_files
 from bayes_lcs.report.coreset_files import coreset_of_file
 from bayes_lcs.report.scan_files import save_scan
@@ -40,8 +41,8 @@ def dies(monkeypatch):
     for name in ("SECONDS", "MOST_UNKEPT", "RAREST"):
         monkeypatch.setattr(module, name, 0.0)
     monkeypatch.setattr(annealed_chains, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(parquet_reader, "_BLOCK_ROWS", 500)
-    monkeypatch.setattr(csv_reader, "PIECE_BYTES", 2000)
+    monkeypatch.setattr(parquet_format, "BATCH_ROWS", 500)
+    monkeypatch.setattr(csv_format, "BLOCK_BYTES", 2000)
     # Convolutions of a few groups are looked at as those of many are.
     monkeypatch.setattr(subset_convolution, "CHUNK_BITS", 1)
     monkeypatch.setattr(partition_sums, "FEW_GROUPS", 0)
@@ -167,7 +168,7 @@ def tree(folder, kind):
 
 def tree_of_large_pieces(folder):
     """Many leaves lie in one piece of the file."""
-    with mock.patch.object(csv_reader, "PIECE_BYTES", 1 << 20):
+    with mock.patch.object(csv_format, "BLOCK_BYTES", 1 << 20):
         X = bl.row_source(points(folder, "csv"), kind="numbers")
         found = bl.coreset_tree(X, 3, 50, block_rows=200)
     return {"points": found.points, "weights": found.weights, "rows": found.num_rows}
@@ -236,16 +237,11 @@ WORKS = {
     "predictions of a scan": lambda _, folder: predicted(folder),
     "coreset of a stream": lambda _, folder: small(folder, stream=True),
     "coreset of a stream of text": lambda _, folder: small(folder, "csv", stream=True),
-    "coreset at once": lambda _, folder: small(folder, "csv"),
     "coreset of many rows": lambda *_: drawn_points(),
     "coreset tree of an array": lambda *_: array_tree(),
     "coreset tree of text": lambda _, folder: tree(folder, "csv"),
     "coreset tree of large pieces": lambda _, folder: tree_of_large_pieces(folder),
     "coreset tree of parquet": lambda _, folder: tree(folder, "parquet"),
-    "samples of files": lambda _, folder: sampled(folder),
-    "reading text": lambda _, folder: grouped(folder, "1.csv"),
-    "reading packed text": lambda _, folder: grouped(folder, "2.csv.gz"),
-    "reading parquet": lambda _, folder: grouped(folder, "3.parquet"),
 }
 
 

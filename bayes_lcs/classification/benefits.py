@@ -13,9 +13,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
+from bayes_lcs.io.column_types import value_name, value_type
 
-__all__ = ["benefits_of", "column_names", "expected_benefits", "find_no_amount"]
+__all__ = [
+    "benefits_of",
+    "check_benefit_labels",
+    "column_names",
+    "expected_benefits",
+    "explain_label",
+    "find_no_amount",
+    "unknown_labels",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -31,7 +40,7 @@ def benefits_of(benefit: Any, X: Any, classes: Sequence[Any]) -> FloatArray:
           ``classes``;
         - a mapping from pairs (true label, decision) to numbers, names of columns, pairs of a
           column and a number to be added to it, or functions of the rows; pairs that are not in it
-          bring nothing;
+          bring nothing; labels match by value: 1, 1.0 and True are one;
         - a function of the rows and the classes that gives the array.
     X
         The rows: a frame if columns are named.
@@ -69,6 +78,55 @@ def benefits_of(benefit: Any, X: Any, classes: Sequence[Any]) -> FloatArray:
     return found
 
 
+def unknown_labels(benefit: Any, classes: Sequence[Any]) -> list[Any]:
+    """Return the labels that a mapping names and that are none of the classes.
+
+    Examples
+    --------
+    >>> unknown_labels({(1, 1): 5.0, ("1", 0): -1.0}, [0, 1])
+    ['1']
+    """
+    named = [label for pair in _pairs(benefit) for label in pair]
+    return list(dict.fromkeys(label for label in named if label not in classes))
+
+
+def check_benefit_labels(benefit: Any, classes: Sequence[Any]) -> None:
+    """Raise an error if a mapping names a label that is none of the classes, which are all."""
+    unknown = unknown_labels(benefit, classes)
+    if unknown:
+        raise ValueError(
+            f"benefit names {unknown[0]!r}, which is no label: "
+            + explain_label(unknown[0], classes)
+        )
+
+
+def explain_label(label: Any, classes: Sequence[Any]) -> str:
+    """Return how to write a label that is none of the classes.
+
+    Examples
+    --------
+    >>> explain_label("1", [0, 1])
+    "the labels are 0, 1; they are integers: write 1, not '1'"
+    """
+    shown = ", ".join(repr(one) for one in list(classes)[:12]) + (
+        ", …" if len(classes) > 12 else ""
+    )
+    meant = [one for one in classes if value_name(one).lower() == value_name(label).lower()]
+    if not meant:
+        return f"the labels are {shown}"
+    kind = {"boolean": "true or false", "integer": "integers", "float": "numbers"}
+    own = kind.get(value_type(meant[0]), "text")
+    return f"the labels are {shown}; they are {own}: write {meant[0]!r}, not {label!r}"
+
+
+def _pairs(benefit: Any) -> list[tuple[Any, Any]]:
+    pairs = list(benefit) if isinstance(benefit, Mapping) else []
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ValueError(f"keys of benefit are pairs (true label, decision); got {pair!r}")
+    return pairs
+
+
 def column_names(benefit: Any) -> list[str]:
     """The columns that a benefit looks at, as far as it says so."""
     if not isinstance(benefit, Mapping):
@@ -89,10 +147,9 @@ def expected_benefits(probabilities: FloatArray, benefits: FloatArray) -> FloatA
 def _from_pairs(benefit: Mapping[Any, Any], X: Any, classes: list[Any]) -> FloatArray:
     found = np.zeros((len(X), len(classes), len(classes)))
     varies = False
-    for pair, value in benefit.items():
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise ValueError(f"keys of benefit are pairs (true label, decision); got {pair!r}")
-        # A label that never occurred cannot be decided for, and needs no benefit.
+    for pair in _pairs(benefit):
+        value = benefit[pair]
+        # A label that was not met yet cannot be decided for; the scan reports it.
         if any(label not in classes for label in pair):
             continue
         varies = varies or not np.isscalar(value) or isinstance(value, str)

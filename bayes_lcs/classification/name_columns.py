@@ -39,12 +39,12 @@ class NameColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: pd.DataFrame, y: Any = None) -> NameColumns:
         """Learn which columns are names, and their commonest values."""
         del y
-        self.numbers_ = [str(c) for c in X.columns if X[c].dtype.kind in "biuf"]
+        self.numbers_ = [c for c in X.columns if X[c].dtype.kind in "biuf"]
         self.values_ = {}
         for name in X.columns:
             if X[name].dtype.kind not in "biuf":
                 common = X[name].value_counts().index[: self.max_categories]
-                self.values_[str(name)] = sorted(map(str, common))
+                self.values_[name] = sorted(map(str, common))
         return self
 
     def transform(self, X: pd.DataFrame) -> NDArray[np.float64]:

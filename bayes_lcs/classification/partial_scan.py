@@ -9,10 +9,10 @@ agreement`): with a bound that may be looked at after every part, which the pape
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,17 +25,30 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from bayes_lcs.classification.agreement import BOUNDS, RULES, Agreement
-from bayes_lcs.classification.benefits import benefits_of, column_names, expected_benefits
+from bayes_lcs.classification.benefits import (
+    benefits_of,
+    check_benefit_labels,
+    column_names,
+    expected_benefits,
+)
 from bayes_lcs.classification.scan import Scan
 from bayes_lcs.classification.scan_learners import base_learner, probabilities
 from bayes_lcs.classification.scan_parts import ArrayParts, FilePartSource
-from bayes_lcs.classification.scan_rows import RowKinds, known_rows, labelled_rows, take_rows
+from bayes_lcs.classification.scan_rows import (
+    InputSpec,
+    check_known_rows,
+    check_labelled_rows,
+    take_rows,
+)
 from bayes_lcs.classification.scan_storage import load_ensemble, save_ensemble
 from bayes_lcs.classification.scan_training import ScanPlan
 from bayes_lcs.classification.scanning import Ensemble, scan
+from bayes_lcs.core.errors import DataError, DataNote, DataWarning, naming
 from bayes_lcs.core.executors import Executor
-from bayes_lcs.data.errors import DataError, naming
-from bayes_lcs.data.file_parts import FileParts
+from bayes_lcs.io.column_types import is_null, typed_array, value_name
+from bayes_lcs.io.open_tables import as_path
+from bayes_lcs.io.options import CsvOptions, MissingValues, Notes, as_list
+from bayes_lcs.io.shards import ColumnTypeChanged, FileShards
 
 __all__ = ["PartialScanClassifier"]
 
@@ -61,7 +74,9 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         What decisions bring; None is accuracy. A matrix has a row for each true label and a column
         for each decision, in the order of ``classes_``. A mapping from (true label, decision) gives
         a number, the name of a column, a pair (column, number to be added), or a function of the
-        rows; other pairs bring 0. A function of the rows and the classes gives ``(n, L, L)``.
+        rows; other pairs bring 0. Labels match by value (1, 1.0 and True are one, "1" is another);
+        one that does not occur is an error, or a warning if only a part of a file was read. A
+        function of the rows and the classes gives ``(n, L, L)``.
     early_stop : bool, default=True
         False reads all parts: exactly one scan.
     bound : {"betting", "hoeffding", "hoeffding-finite"}, default="betting"
@@ -122,6 +137,10 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     A part that lacks a label gives it probability 0. A file's labels are those met so far, unless
     ``classes`` are given to `fit_file`. Faults in what was not read are not noticed.
 
+    Columns are numbers or text, and labels have the type of their column, by the same rule for
+    files, frames and Arrow tables. Rows without a label are left out with a `DataWarning`. Texts
+    that no part has seen are reported at prediction with a `DataWarning`.
+
     Examples
     --------
     >>> import numpy as np
@@ -133,6 +152,8 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     >>> classifier.scanned_fraction_ < 0.5, classifier.score(X, y) > 0.95
     (True, True)
     """
+
+    takes_text_columns: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "base": "no_validation",  # type: ignore[dict-item]
@@ -199,9 +220,10 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Parameters
         ----------
         X : DataFrame or array-like of shape (n_samples, n_features)
-            Numbers; columns of names in a frame.
+            A pandas or polars frame or an Arrow table, with columns of numbers or text; or an array
+            of numbers.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels. Rows whose label is missing in a column of a frame are left out.
 
         Returns
         -------
@@ -210,22 +232,28 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """
         self._validate_params()
         base = base_learner(self.base, 0)
-        X, y, kinds = labelled_rows(self, X, y, get_tags(base).input_tags.allow_nan)
+        allow_nan = get_tags(base).input_tags.allow_nan
+        X, y, is_known, spec, notes = check_labelled_rows(self, X, y, allow_nan)
         state = check_random_state(self.random_state)
+        plan = self._plan(base, state)
         num_parts = self.n_partitions if self.part_size is None else -(-len(y) // self.part_size)
         num_parts = min(num_parts, len(y))
         if self.shuffle == "rows":
             rows = state.permutation(len(y))
-            X, y = take_rows(X, rows), y[rows]
+            X, y, is_known = take_rows(X, rows), y[rows], is_known[rows]
         moved = self.early_stop and self.shuffle in ("auto", "parts")
-        parts = ArrayParts(X, y, num_parts, state.permutation(num_parts) if moved else None)
+        order = state.permutation(num_parts) if moved else None
+        parts = ArrayParts(X, y, is_known, spec.text, num_parts, order)
         parts.is_shuffled = moved or self.shuffle == "rows"
-        chosen = np.sort(state.permutation(len(y))[: self.validation_size])
-        classes = np.unique(y)
+        known = np.flatnonzero(is_known)
+        chosen = np.sort(known[state.permutation(len(known))[: self.validation_size]])
+        classes = np.unique(y[known])
+        check_benefit_labels(self.benefit, classes.tolist())
         benefits_of(self.benefit, take_rows(X, chosen[:1]), classes.tolist())
-        found = scan(self._plan(base, state), parts, classes.tolist(), take_rows(X, chosen), None)
-        self.classes_, self._kinds = classes, kinds
-        self._keep(found)
+        found = scan(plan, parts, classes.tolist(), take_rows(X, chosen), None)
+        self.classes_ = classes
+        self._keep(found, spec)
+        _warn(notes, len(y) - len(known), None)
         return self
 
     def fit_file(
@@ -236,7 +264,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         features: Sequence[str] | None = None,
         ignore: Iterable[str] = (),
         classes: Sequence[Any] | None = None,
-        missing_values: Iterable[str] | Mapping[str, Iterable[str]] = ("",),
+        missing_values: MissingValues = None,
         categorical: bool | Iterable[str] = (),
         encoding: str = "utf-8",
         delimiter: str | None = None,
@@ -250,17 +278,19 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         path
             A text file, plain or gzipped, or a Parquet file.
         label
-            The column to be predicted.
+            The column to be predicted. Rows without a label are left out and counted.
         features, ignore
-            The columns to use, or those to leave out.
+            The columns to use, or those to leave out. A first column without a name is an index and
+            left out.
         classes
             All labels, in the order wanted; any other is then an error. Without them labels are
             those met so far, and a label met late is one that earlier parts give probability 0.
         missing_values, encoding, delimiter, header
             As in `bayes_lcs.read_grouped`.
         categorical
-            Columns of names although they hold numbers; True for all. Without it a column of a text
-            file is one of numbers if all its cells in the first part are.
+            Columns to take as text although they hold numbers; True for all. The type of a column
+            of a text file is that of its cells in the first part; where a later part holds text,
+            the scan starts again with the column as text.
         progress
             Whether to show a bar; None does on a terminal.
 
@@ -273,46 +303,75 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         if self.shuffle == "rows":
             raise ValueError("shuffle='rows' is for arrays: a file is read in whole parts")
         state = check_random_state(self.random_state)
+        base = base_learner(self.base, 0)
+        plan = self._plan(base, state)
+        if classes is not None:
+            check_benefit_labels(self.benefit, classes)
+        options = CsvOptions(encoding, delimiter, header)
         shuffle = "auto" if self.early_stop and self.shuffle == "auto" else bool(self.shuffle)
-        parts = FileParts(
-            path,
-            label=label,
-            features=features,
-            ignore=ignore,
-            num_parts=self.n_partitions,
-            rows_per_part=self.part_size,
+        seed = int(state.randint(np.iinfo(np.int32).max))
+        name, changed = as_path(path).name, dict[str, DataError]()
+        missing_values = _plain_values(missing_values)
+        while True:
+            shards = FileShards(
+                path,
+                label=label,
+                features=features,
+                ignore=ignore,
+                num_shards=self.n_partitions,
+                rows_per_shard=self.part_size,
+                missing_values=missing_values,
+                categorical=categorical,
+                text=changed,
+                options=options,
+                shuffle=shuffle if self.early_stop else False,
+                seed=seed,
+            )
+            self._check_benefit_columns(shards, name)
+            try:
+                with naming(name):
+                    source = FilePartSource(shards, name, str(label))
+                    found = scan(plan, source, classes, None, progress)
+                break
+            except ColumnTypeChanged as change:
+                changed |= change.columns
+        names = shards.feature_names
+        if isinstance(missing_values, dict):
+            missing_values = {key: own for key, own in missing_values.items() if key in names}
+        spec = InputSpec(
+            tuple(names),
+            tuple(shards.text_columns),
+            other_columns=tuple(shards.other_names),
             missing_values=missing_values,
-            categorical=categorical,
-            encoding=encoding,
-            delimiter=delimiter,
-            header=header,
-            shuffle=shuffle if self.early_stop else False,
-            seed=int(state.randint(np.iinfo(np.int32).max)),
+            options=options,
         )
-        for name in (*column_names(self.benefit), *self.benefit_only):
-            if name not in parts.feature_names:
-                raise DataError(
-                    "the benefit names this column, but it is not there or left out",
-                    file=str(path),
-                    column=name,
-                )
-        plan = self._plan(base_learner(self.base, 0), state)
-        name = Path(path).name
-        with naming(name):
-            found = scan(plan, FilePartSource(parts, name, label), classes, None, progress)
-        self._kinds = RowKinds(True, tuple(parts.name_columns))
-        self.feature_names_in_ = np.array(parts.feature_names, dtype=object)
-        self.n_features_in_ = len(parts.feature_names)
-        self.classes_ = np.array(found.classes)
-        self._keep(found)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        self.classes_ = typed_array(found.classes)
+        self._keep(found, spec)
+        for error in changed.values():
+            warnings.warn(
+                f"{error}; the scan was started again with the whole column as text "
+                "(missing_values= or categorical= change this)",
+                DataNote,
+                stacklevel=2,
+            )
+        _warn(shards.count.notes, shards.count.unlabelled, name)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the labels, averaged over the parts, ``(n_samples, n_classes)``."""
+        """Probabilities of the labels, averaged over the parts, ``(n_samples, n_classes)``.
+
+        Parameters
+        ----------
+        X : DataFrame, path or array-like of shape (n_samples, n_features)
+            A frame, an Arrow table, the path of a CSV or Parquet file, or an array. The label and
+            other columns of the file that `fit_file` read are ignored.
+        """
         return self._probabilities(self._known(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The decision with the largest expected benefit for each row."""
+        """The decision with the largest expected benefit for each row; rows as `predict_proba`."""
         decisions = self._decisions(self._known(X))
         return self.classes_[decisions]
 
@@ -362,8 +421,9 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         path
             The file.
         trusted
-            Types of foreign base learners that are not known to be harmless; the error that refuses
-            them lists them.
+            Full names of the types of foreign base learners, such as ``"package.module.Class"``.
+            The error that refuses a file lists those that it needs. To load a type is to run its
+            code: name only what you know, in files whose origin you know.
         """
         return load_ensemble(cls, path, trusted)
 
@@ -401,7 +461,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def _known(self, X: Any) -> Any:
         check_is_fitted(self, "estimators_")
         allow_nan = get_tags(base_learner(self.base, 0)).input_tags.allow_nan
-        return known_rows(self, X, self._kinds, allow_nan)
+        return check_known_rows(self, X, self._spec, allow_nan)
 
     def _plan(self, base: Any, state: np.random.RandomState) -> ScanPlan:
         rule = Agreement(1, self.confidence, self.bound, self.rule, self.tolerance)
@@ -419,7 +479,20 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             self.executor,
         )
 
-    def _keep(self, found: Ensemble) -> None:
+    def _check_benefit_columns(self, shards: FileShards, name: str) -> None:
+        for column in (*column_names(self.benefit), *self.benefit_only):
+            if column not in shards.feature_names:
+                raise DataError(
+                    "the benefit names this column, but it is not there or left out",
+                    file=name,
+                    column=column,
+                )
+
+    def _keep(self, found: Ensemble, spec: InputSpec) -> None:
+        for texts in found.texts:
+            spec.learn_texts({c: own for c, own in texts.items() if c not in self.benefit_only})
+        spec.finish()
+        self._spec = spec
         self.estimators_, self.parts_ = found.models, found.parts
         self._tell(found.scan)
 
@@ -427,3 +500,22 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.scan_, self.n_partitions_ = story, story.num_parts
         self.scanned_fraction_ = story.fraction
         self.stop_reason_, self.guarantee_ = story.stop_reason, story.guarantee
+
+
+def _plain_values(given: MissingValues) -> Any:
+    """Return texts that mean "missing" as lists of texts, which can be saved."""
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        return {str(name): _plain_values(own) for name, own in given.items()}
+    return [value_name(value) for value in as_list(given) if not is_null(value)]
+
+
+def _warn(notes: Notes, unlabelled: int, file: str | None) -> None:
+    """Give the notes about the data that a fit has read."""
+    notes.warn()
+    if unlabelled:
+        where = f"{file}: " if file else ""
+        warnings.warn(
+            f"{where}{unlabelled:,} rows without a label are left out", DataWarning, stacklevel=3
+        )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from bayes_lcs.classification.name_columns import NameColumns
 from bayes_lcs.classification.rules import RuleClassifier
 from bayes_lcs.classification.shared_naive_bayes import SharedNaiveBayesClassifier
+from bayes_lcs.core.errors import DataNote, DataWarning
 
 __all__ = ["LEARNERS", "base_learner", "fit_part", "probabilities"]
 
@@ -73,15 +77,26 @@ def fit_part(base: Any, X: Any, y: NDArray[Any], seed: int) -> Any:
         learner.set_params(random_state=seed)
     if _has_names(X) and not isinstance(learner, TAKES_NAMES):
         learner = make_pipeline(NameColumns(), learner)
-    return learner.fit(X, y)
+    with _own_warnings():
+        return learner.fit(X, y)
 
 
 def probabilities(model: Any, X: Any, classes: list[Any]) -> FloatArray:
     """A model's probabilities of all labels; those that it has not met get none."""
     found = np.zeros((len(X), len(classes)))
     places = {label: place for place, label in enumerate(classes)}
-    found[:, [places[label] for label in model.classes_.tolist()]] = model.predict_proba(X)
+    with _own_warnings():
+        found[:, [places[label] for label in model.classes_.tolist()]] = model.predict_proba(X)
     return found
+
+
+@contextmanager
+def _own_warnings() -> Iterator[None]:
+    """Silence notes about data: the ensemble gives them once, for all of its parts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataNote)
+        warnings.simplefilter("ignore", DataWarning)
+        yield
 
 
 def _has_names(X: Any) -> bool:

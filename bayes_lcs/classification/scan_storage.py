@@ -1,12 +1,12 @@
 """A fitted ensemble as a file, and back: skops, which knows no pickle.
 
-Types that skops does not know are refused, but for the classes of this package and the one that
-trees of scikit-learn are made of; what else a base learner needs has to be named when the file is
-read.
+Types that neither skops nor `bayes_lcs.data.kept_models` trusts are refused; what else a base
+learner needs has to be named when the file is read.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
@@ -17,11 +17,12 @@ import pandas as pd
 
 from bayes_lcs._version import __version__
 from bayes_lcs.classification.scan import Scan
-from bayes_lcs.classification.scan_rows import RowKinds
-from bayes_lcs.data.errors import DataError, one_line
-from bayes_lcs.data.kept_models import unknown_types
+from bayes_lcs.classification.scan_rows import InputSpec
+from bayes_lcs.core.errors import DataError
+from bayes_lcs.data.kept_models import load_trusted
 from bayes_lcs.data.seals import check_seal, seal, understood
 from bayes_lcs.data.storage import check_whole, write_with_checksum
+from bayes_lcs.io.options import CsvOptions
 
 if TYPE_CHECKING:
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["load_ensemble", "save_ensemble"]
 
 KIND = "PartialScanClassifier"
+ADVICE = (
+    f"if you made the file yourself, load it with {KIND}.load(path, trusted=[...]) and these names"
+)
 _ZIP = b"PK\x03\x04"
 FITTED = ("classes_", "estimators_", "parts_", "n_features_in_")
 
@@ -59,7 +63,7 @@ def save_ensemble(classifier: PartialScanClassifier, path: str | PathLike[str]) 
         "benefit_pairs": pairs,
         "fitted": {name: getattr(classifier, name) for name in FITTED},
         "feature_names": list(map(str, getattr(classifier, "feature_names_in_", []))),
-        "kinds": {"is_frame": classifier._kinds.is_frame, "names": list(classifier._kinds.names)},
+        "input": _describe_input(classifier._spec),
         "scan": scan,
     }
 
@@ -74,35 +78,20 @@ def load_ensemble(
     kind: type[PartialScanClassifier], path: str | PathLike[str], trusted: Iterable[str] = ()
 ) -> PartialScanClassifier:
     """The classifier that `save_ensemble` wrote."""
-    from skops import io
-
     source = check_whole(path)
     with source.open("rb") as stream:
         is_zip = stream.read(len(_ZIP)) == _ZIP
     if not is_zip:
         raise DataError(f"this is no file of a {KIND}: it is no zip file", file=str(source))
     check_seal(source)
-    try:
-        unknown = io.get_untrusted_types(file=source)
-    except Exception as error:
-        raise DataError(
-            f"this is no file of a {KIND} ({one_line(error)})", file=str(source)
-        ) from error
-    refused = sorted(set(unknown_types(unknown)) - set(trusted))
-    if refused:
-        raise DataError(
-            f"the file holds types that are not known to be harmless: {', '.join(refused)}; if you "
-            f"made it yourself, load it with trusted={refused!r}",
-            file=str(source),
-        )
-    with understood(source, KIND):
-        return _restored(kind, io.load(source, trusted=sorted(unknown)))
+    with source.open("rb") as stream, understood(source, KIND):
+        return _restored(kind, load_trusted(stream, trusted, advice=ADVICE))
 
 
 def _restored(kind: type[PartialScanClassifier], described: Any) -> PartialScanClassifier:
     if not isinstance(described, dict) or described.get("kind") != KIND:
         raise DataError(f"this file holds no {KIND}")
-    settings = described["settings"]
+    settings = {**described["settings"], "executor": None}
     if described["benefit_pairs"] is not None:
         settings["benefit"] = {
             (true, decided): value for true, decided, value in described["benefit_pairs"]
@@ -112,8 +101,37 @@ def _restored(kind: type[PartialScanClassifier], described: Any) -> PartialScanC
         setattr(classifier, name, described["fitted"][name])
     if described["feature_names"]:
         classifier.feature_names_in_ = np.array(described["feature_names"], dtype=object)
-    kinds = described["kinds"]
-    classifier._kinds = RowKinds(kinds["is_frame"], tuple(kinds["names"]))
+    classifier._spec = _restore_input(described["input"])
     story = {**described["scan"], "trace": pd.DataFrame(described["scan"]["trace"])}
     classifier._tell(Scan(**story))
     return classifier
+
+
+def _describe_input(spec: InputSpec) -> dict[str, Any]:
+    """Return plain values; texts become one string, since skops writes a node for each object."""
+    columns = None if spec.columns is None else list(spec.columns)
+    texts = [sorted(spec.texts[name]) if name in spec.texts else None for name in spec.text]
+    options = spec.options
+    return {
+        "columns": columns,
+        "text": list(spec.text),
+        "texts": json.dumps(texts),
+        "other_columns": list(spec.other_columns),
+        "missing_values": spec.missing_values,
+        "encoding": options.encoding,
+        "delimiter": options.delimiter,
+        "header": options.header if isinstance(options.header, bool) else list(options.header),
+    }
+
+
+def _restore_input(described: dict[str, Any]) -> InputSpec:
+    columns, text = described["columns"], tuple(described["text"])
+    texts = zip(text, json.loads(described["texts"]), strict=True)
+    return InputSpec(
+        None if columns is None else tuple(columns),
+        text,
+        {name: set(own) for name, own in texts if own is not None},
+        tuple(described["other_columns"]),
+        described["missing_values"],
+        CsvOptions(described["encoding"], described["delimiter"], described["header"]),
+    )

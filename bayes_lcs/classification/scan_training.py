@@ -6,6 +6,7 @@ rows others are compared with.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -19,13 +20,12 @@ from joblib import Parallel, delayed, effective_n_jobs
 from bayes_lcs.classification.agreement import Agreement
 from bayes_lcs.classification.benefits import column_names
 from bayes_lcs.classification.scan_learners import fit_part
-from bayes_lcs.classification.scan_parts import PartSource, RowPart, check_finite
+from bayes_lcs.classification.scan_parts import PartSource, RowPart, check_finite, part_of_shard
 from bayes_lcs.core.executors import Executor
-from bayes_lcs.core.interruption import interruptible
+from bayes_lcs.core.interruption import end_with_parent, interruptible
 from bayes_lcs.data.checkpoints import Work, fingerprint
-from bayes_lcs.data.counted_file import ReadCount
-from bayes_lcs.data.file_parts import PartReader
 from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
+from bayes_lcs.io.shards import ReadCount, ShardReader
 
 __all__ = ["ScanPlan", "trained_parts"]
 
@@ -71,7 +71,7 @@ def trained_parts(
         yield part, model_from_arrays(piece, plan.base)
         last = part
     is_kept = written.is_kept
-    for trained in _more(plan, source, parts, len(known), last, is_kept):
+    for trained in _more(plan, source, parts, last, is_kept):
         yield trained.part, trained.model
         kept = model_arrays(trained.model) if is_kept else None
         # A gap would make what follows useless.
@@ -84,11 +84,10 @@ def _more(
     plan: ScanPlan,
     source: PartSource,
     parts: Iterator[RowPart],
-    done: int,
     last: RowPart | None,
     is_kept: bool,
 ) -> Iterator[_Trained]:
-    """Parts after the first ``done``, of which the last is given."""
+    """Parts after the last that is known."""
     together = effective_n_jobs(plan.n_jobs) if plan.executor is None else plan.executor.num_workers
     reader = None
     if plan.executor is not None and not column_names(plan.benefit):  # those are looked at here
@@ -100,14 +99,15 @@ def _more(
     if last is None:
         (last,) = islice(parts, 1)
         yield from _read_here(plan, [last], is_kept)
-        done = 1
     columns = list(plan.features(last.X.head(0)).columns)
     train = partial(_read_and_train, reader, columns, plan.base, plan.seed, is_kept)
-    numbers = iter(reader.parts.order()[done:])
+    order = reader.shards.order()
+    numbers = iter(order[order.index(last.number) + 1 :])
     while tasks := list(islice(numbers, together)):
         for trained in plan.executor.run(train, tasks):
-            source.count_more(trained.taken.num_rows, trained.taken.num_bytes)
-            yield trained
+            source.count_more(trained.taken)
+            if len(trained.part.y):
+                yield trained
 
 
 def _read_here(plan: ScanPlan, batch: list[RowPart], is_kept: bool) -> Iterator[_Trained]:
@@ -120,7 +120,7 @@ def _read_here(plan: ScanPlan, batch: list[RowPart], is_kept: bool) -> Iterator[
         models = [interruptible(partial(_train, plan.base, features[0], batch[0], plan.seed))]
     else:
         models = Parallel(len(batch))(
-            delayed(_train)(plan.base, X, part, plan.seed)
+            delayed(_train_beside)(os.getpid(), plan.base, X, part, plan.seed)
             for X, part in zip(features, batch, strict=True)
         )
     for part, model in zip(batch, models, strict=True):
@@ -128,13 +128,12 @@ def _read_here(plan: ScanPlan, batch: list[RowPart], is_kept: bool) -> Iterator[
 
 
 def _read_and_train(
-    reader: PartReader, columns: list[str], base: Any, seed: int, is_kept: bool, number: int
+    reader: ShardReader, columns: list[str], base: Any, seed: int, is_kept: bool, number: int
 ) -> _Trained:
     count = ReadCount()
-    read = reader.read(number, count)
-    part = RowPart(read.number, read.first_row, read.frame, read.labels)
+    part = part_of_shard(reader.read(number, count))
     check_finite(part, reader.error)
-    model = _train(base, part.X[columns], part, seed)
+    model = _train(base, part.X[columns], part, seed) if len(part.y) else None
     digest = _digest(part) if is_kept else ""
     return _Trained(part._replace(X=None), model, digest, count)
 
@@ -153,6 +152,12 @@ def _train(base: Any, X: Any, part: RowPart, seed: int) -> Any:
             f"{type(base).__name__} cannot be trained on part {part.number + 1}, rows "
             f"{part.first_row} to {last}: {error}"
         ) from error
+
+
+def _train_beside(parent: int, base: Any, X: Any, part: RowPart, seed: int) -> Any:
+    """Train in a process of joblib, which would outlive a parent that is killed."""
+    end_with_parent(parent)
+    return _train(base, X, part, seed)
 
 
 def _train_task(base: Any, seed: int, task: tuple[Any, RowPart]) -> Any:

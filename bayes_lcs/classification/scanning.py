@@ -12,16 +12,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from bayes_lcs.classification.benefits import column_names, find_no_amount
+from bayes_lcs.classification.benefits import (
+    check_benefit_labels,
+    column_names,
+    explain_label,
+    find_no_amount,
+    unknown_labels,
+)
 from bayes_lcs.classification.drift import PartMeans, neighbour_p_value, smoothest_p_value
 from bayes_lcs.classification.scan import Scan, guarantee_of
 from bayes_lcs.classification.scan_parts import PartSource, RowPart
 from bayes_lcs.classification.scan_rows import take_rows
 from bayes_lcs.classification.scan_training import ScanPlan, trained_parts
 from bayes_lcs.classification.settling import BatchRows, SequentialRows
-from bayes_lcs.core.errors import InterruptedWarning
+from bayes_lcs.core.errors import DataWarning, InterruptedWarning
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.data.checkpoints import work
+from bayes_lcs.io.column_types import sort_values, typed_array
 
 __all__ = ["DriftWarning", "Ensemble", "scan"]
 
@@ -40,12 +47,16 @@ class DriftWarning(UserWarning):
 
 
 class Ensemble(NamedTuple):
-    """Models of the parts that were read, which parts those are, all labels met, and the story."""
+    """Models of the parts that were read, which parts those are, all labels met, and the story.
+
+    ``texts`` are the distinct texts of each part in columns that hold text.
+    """
 
     models: list[Any]
     parts: list[int]
     classes: list[Any]
     scan: Scan
+    texts: list[Mapping[Any, Sequence[str]]]
 
 
 def scan(
@@ -206,7 +217,22 @@ class _Run:
             self._drift,
             pd.DataFrame(self._trace, columns=columns),
         )
-        return Ensemble(self.models, [part.number for part in self._parts], self.classes, story)
+        self._check_benefit_labels()
+        numbers, texts = zip(*((part.number, part.texts) for part in self._parts), strict=True)
+        return Ensemble(self.models, list(numbers), self.classes, story, list(texts))
+
+    def _check_benefit_labels(self) -> None:
+        """Check the labels that the benefit names against those that were met."""
+        benefit = self._plan.benefit
+        if self.reason == "all parts were read" and not self._fixed:
+            check_benefit_labels(benefit, self.classes)
+        elif unknown := unknown_labels(benefit, self.classes):
+            warnings.warn(
+                f"benefit names {', '.join(map(repr, unknown))}, which the rows that were read do "
+                f"not have as a label: {explain_label(unknown[0], self.classes)}",
+                DataWarning,
+                stacklevel=4,
+            )
 
     def _validation(self, first: RowPart) -> BatchRows | SequentialRows:
         plan, rows, known = self._plan, self._given, 0
@@ -230,9 +256,13 @@ class _Run:
         """
         if self._fixed or not self._knows_new_labels:
             return self.classes
-        pairs = self._plan.benefit or {}
-        named = dict.fromkeys(label for pair in pairs for label in pair)
+        named = dict.fromkeys(label for pair in self._named_pairs for label in pair)
         return [*self.classes, *(name for name in named if name not in self.classes), _UNMET]
+
+    @property
+    def _named_pairs(self) -> list[Any]:
+        """Pairs of labels that the benefit names."""
+        return list(self._plan.benefit) if isinstance(self._plan.benefit, Mapping) else []
 
     @property
     def _knows_new_labels(self) -> bool:
@@ -246,10 +276,19 @@ class _Run:
         if new and self._fixed:
             row = int(first[labels.tolist().index(new[0])])
             raise self._source.error(
-                part, row, None, f"the label {new[0]!r} is none of {self.classes!r:.200}"
+                part,
+                row,
+                None,
+                f"the label {new[0]!r} is none of classes={self.classes!r:.200}"
+                + _hint_of_type(new[0], self.classes),
             )
         if new:
-            self.classes = np.unique(np.array([*self.classes, *new])).tolist()
+            merged = typed_array([*self.classes, *new])
+            self.classes = merged[sort_values(merged)].tolist()
+        if not self.models:
+            named = {label for pair in self._named_pairs for label in pair}
+            if named and len(unknown_labels(self._plan.benefit, self.classes)) == len(named):
+                check_benefit_labels(self._plan.benefit, self.classes)
         self._label_counts.append(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
 
     def _check_benefits(self, part: RowPart) -> None:
@@ -278,3 +317,9 @@ class _Run:
             tests.append(neighbour_p_value(self._rows.predictions(self.classes), rng))
         self._drift = min(1.0, len(tests) * min(tests))
         return self._drift < SUSPICIOUS
+
+
+def _hint_of_type(label: Any, classes: Sequence[Any]) -> str:
+    """Return a hint if a class has the same name as a label and another type."""
+    meant = [one for one in classes if str(one) == str(label)]
+    return f"; write {label!r}, not {meant[0]!r}" if meant else ""

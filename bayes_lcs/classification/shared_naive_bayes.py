@@ -8,7 +8,7 @@ on the way.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -22,12 +22,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.data.assemble import MANY_VALUES
-from bayes_lcs.data.columns import value_name
 from bayes_lcs.data.table import GroupedTable
 from bayes_lcs.inference.conditioning import condition
 from bayes_lcs.inference.diagnostics import judge, warn_of_fits
+from bayes_lcs.io.column_types import value_name
+from bayes_lcs.io.frames import read_frame, set_index_aside
+from bayes_lcs.io.open_tables import is_streamed, open_tables
+from bayes_lcs.io.options import MissingRule, MissingValues, Notes, missing_rules, require_column
 from bayes_lcs.models.clustered import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.feature_prior import NaiveBayesPrior
@@ -75,6 +79,9 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         different numbers than bins and some are not whole, or more than 20 whole ones (or more
         than ``bins``, if that is larger). In other columns each number is a value of its own, and
         with None in all. Columns of strings or of a categorical dtype are never cut.
+    missing_values : list or dict, default=None
+        Texts that mean "missing" in ``X`` and ``y``, or a dict from column to texts; None is the
+        default of `bayes_lcs.read_grouped`.
     method : {"auto", "exact", "sample"}, default="auto"
         How the posterior is found; ``"auto"`` samples only where there is no fast exact answer.
     draws, chains : int, default=1000, 2
@@ -103,10 +110,11 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
     Notes
     -----
-    None and NaN in ``X`` are missing, and missing cells tell nothing; so is a value never seen
-    in training. Infinities fall into the outermost bins.
+    Missing cells of ``X`` tell nothing: None, NaN, empty cells and the markers NA, N/A, NaN, NULL
+    and ?, in any case. A value never seen in training is missing, too, with a warning. Infinities
+    fall into the outermost bins.
 
-    None and NaN in ``y`` are labels to be found: such rows still teach what feature values occur
+    Missing labels in ``y`` are labels to be found: such rows still teach what feature values occur
     together. Posteriors with missing labels are always sampled.
 
     Groups have the names that their text gives them, as in every `GroupedTable`: 7, 7.0 and "7"
@@ -137,6 +145,8 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
     (['no', 'yes'], [0, 1, 0])
     """
 
+    takes_text_columns: ClassVar[bool] = True
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "sharing": [StrOptions(set(MODELS)), NaiveBayesPrior],
         "label_prior": [Interval(Real, 0, None, closed="neither"), "array-like"],
@@ -144,6 +154,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         "concentration": [Interval(Real, 0, None, closed="neither"), Gamma],
         "strength_prior": [Gamma, None],
         "bins": [Interval(Integral, 2, None, closed="left"), None],
+        "missing_values": ["array-like", dict, None],
         "method": [StrOptions({"auto", "exact", "sample"})],
         "draws": [Interval(Integral, 1, None, closed="left")],
         "chains": [Interval(Integral, 1, None, closed="left")],
@@ -159,6 +170,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         concentration: float | Gamma = 1.0,
         strength_prior: Gamma | None = None,
         bins: int | None = 5,
+        missing_values: MissingValues = None,
         method: str = "auto",
         draws: int = 1000,
         chains: int = 2,
@@ -170,6 +182,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         self.concentration = concentration
         self.strength_prior = strength_prior
         self.bins = bins
+        self.missing_values = missing_values
         self.method = method
         self.draws = draws
         self.chains = chains
@@ -180,12 +193,15 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : DataFrame or array-like of shape (n_samples, n_features)
-            Numbers, strings or categories; None and NaN are missing.
-        y : array-like of shape (n_samples,)
-            Labels; None and NaN are missing.
-        groups : array-like of shape (n_samples,), default=None
-            The group of each row. None puts all rows in one group.
+        X : DataFrame, array-like of shape (n_samples, n_features) or path
+            Numbers, strings or categories: a pandas, polars or Arrow frame, an array, or the path
+            of a CSV or Parquet file. Missing cells are those of `bayes_lcs.read_grouped`. A first
+            column without a name is an index and is not used.
+        y : array-like of shape (n_samples,) or column name
+            Labels; missing ones are allowed. If ``X`` is a frame or a path, the name of its column.
+        groups : array-like of shape (n_samples,) or column name, default=None
+            The group of each row. None puts all rows in one group. Rows without a group are left
+            out with a warning.
 
         Returns
         -------
@@ -197,29 +213,42 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         SamplingWarning
             Where the posterior was sampled and R-hat exceeds 1.01, effective draws are below 400,
             or a diagnosed quantity never varied.
+        DataWarning
+            Where rows without a group are left out.
         """
         self._validate_params()
+        roles = {"y": y, "groups": groups}
+        self._columns_by_name = {role: name for role, name in roles.items() if _is_name(name)}
+        X, y, groups = self._split(X, y, groups)
         frame = self._frame(X, reset=True)
-        classes, labels = _code_labels(y)
-        check_consistent_length(frame, labels)
-        names = tuple(value_name(label) for label in classes)
         label, group = (_free_name(name, frame.columns) for name in ("label", "group"))
         features = list(map(str, frame.columns))
+        given = self.missing_values
+        if isinstance(given, Mapping):
+            names = {
+                **{name: name for name in features},
+                str(self._columns_by_name.get("y")): label,
+            }
+            given = {names[str(name)]: given[name] for name in given if str(name) in names}
+        rules = missing_rules(given, [*features, label], [*features, label], DataError)
+        classes, labels = _code_labels(y, rules[label])
+        check_consistent_length(frame, labels)
+        values = _label_values(classes)
         measured = [name for name in features if self._is_measured(frame[name])]
         # A column without a single value gets one that never occurs, and then tells nothing.
-        empty = [name for name in features if frame[name].isna().all()]
+        empty = [name for name in features if _is_empty(frame[name], rules[name])]
         columns = {
-            label: np.array([*names, None], dtype=object)[labels],
+            label: np.array([*values, None], dtype=object)[labels],
             group: "all" if groups is None else _group_column(groups, len(frame)),
         }
         table = GroupedTable.from_frame(
             frame.assign(**columns),
             group=group,
             label=label,
-            missing_values=(),
+            missing_values=given,
             bins=dict.fromkeys(measured, self.bins) if self.bins is not None else None,
             values=dict.fromkeys(empty, ("missing",)),
-            label_values=names,
+            label_values=values,
             categorical=True,
         )
         model = self._model()
@@ -246,12 +275,13 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : DataFrame or array-like of shape (n_samples, n_features)
-            Rows, with the columns of the training rows. A value never seen is missing.
-        groups : array-like of shape (n_samples,), default=None
+        X : DataFrame, array-like of shape (n_samples, n_features) or path
+            Rows, with the columns of the training rows. A value never seen is missing, with a
+            warning.
+        groups : array-like of shape (n_samples,) or column name, default=None
             The group of each row; one not seen in `fit` is predicted as a new group. None means
-            the one group there is if `fit` had no groups, and otherwise that no group is known:
-            all rows are of new groups.
+            the column that `fit` was given by name; without one, the one group there is if `fit`
+            had no groups, and otherwise that no group is known: all rows are of new groups.
 
         Returns
         -------
@@ -259,6 +289,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self)
+        X, _, groups = self._split(X, None, groups, reset=False)
         frame = self._frame(X, reset=False)
         column: Any
         if groups is None:
@@ -279,9 +310,9 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : DataFrame or array-like of shape (n_samples, n_features)
+        X : DataFrame, array-like of shape (n_samples, n_features) or path
             Rows, as in `predict_proba`.
-        groups : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,) or column name, default=None
             The group of each row, as in `predict_proba`.
 
         Returns
@@ -297,13 +328,13 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : DataFrame or array-like of shape (n_samples, n_features)
+        X : DataFrame, array-like of shape (n_samples, n_features) or path
             Rows, as in `predict_proba`.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or column name
             True labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
-        groups : array-like of shape (n_samples,), default=None
+        groups : array-like of shape (n_samples,) or column name, default=None
             The group of each row, as in `predict_proba`.
 
         Returns
@@ -311,6 +342,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         float
             Accuracy.
         """
+        X, y, groups = self._split(X, y, groups, reset=False)
         return float(accuracy_score(y, self.predict(X, groups), sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
@@ -330,12 +362,48 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             settings["strength_prior"] = self.strength_prior
         return MODELS[self.sharing](**settings)
 
+    def _split(self, X: Any, y: Any, groups: Any, *, reset: bool = True) -> tuple[Any, Any, Any]:
+        """Return rows as a frame or an array, with labels and groups that were columns of it."""
+        named = {} if reset else self._columns_by_name
+        columns = None
+        if not reset and hasattr(self, "feature_names_in_"):
+            roles = (y, groups, named.get("groups"))
+            columns = [*self.feature_names_in_, *(str(name) for name in roles if _is_name(name))]
+        group = groups if _is_name(groups) else None if groups is not None else named.get("groups")
+        if is_streamed(X):
+            X = self._read(X, columns, str(group) if _is_name(group) else None)
+        else:
+            X = set_index_aside(X, columns or ())
+        if not isinstance(X, pd.DataFrame):
+            return X, y, groups
+        own = {str(name): name for name in X.columns}
+        if groups is None and _is_name(group) and str(group) in own:
+            groups = group
+        taken = [*(name for name in (y, groups) if _is_name(name))]
+        for name in taken:
+            require_column(str(name), list(own), DataError)
+        y, groups = (X[own[str(name)]] if _is_name(name) else name for name in (y, groups))
+        taken += [name for name in named.values() if _is_name(name) and str(name) in own]
+        left = {str(name) for name in taken}
+        return X[[name for text, name in own.items() if text not in left]], y, groups
+
+    def _read(self, X: Any, columns: list[str] | None, group: str | None) -> pd.DataFrame:
+        """Read a file or an Arrow frame; in the group column only empty cells are missing."""
+        wanted = None if columns is None else [name for name in columns if name != group]
+        ignore = () if group is None or columns is not None else (group,)
+        frame = read_frame(X, columns=wanted, ignore=ignore, missing_values=self.missing_values)
+        if group is None or group not in open_tables(X)[0].names:
+            return frame
+        return frame.join(read_frame(X, columns=[group], missing_values=("",)))
+
     def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
         """``X`` as a frame with named columns, each of numbers only or of anything."""
         if isinstance(X, pd.DataFrame):
             if X.columns.has_duplicates:
                 twice = X.columns[X.columns.duplicated()][0]
                 raise ValueError(f"X has two columns named {twice!r}; rename one")
+            if len({isinstance(name, str) for name in X.columns}) > 1:
+                X = X.rename(columns=str)
             validate_data(self, X, reset=reset, skip_check_array=True)
             frame = X.reset_index(drop=True)
         else:
@@ -373,7 +441,7 @@ def _kind(column: pd.Series[Any]) -> str:
     return str(getattr(column.dtype, "kind", "O"))
 
 
-def _code_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _code_labels(y: Any, rule: MissingRule) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The sorted classes, and each label as an index into them; -1 is missing."""
     if y is None:
         raise ValueError(
@@ -381,10 +449,18 @@ def _code_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         )
     labels = column_or_1d(y, warn=True)
     known = ~pd.isna(labels)
+    if labels.dtype.kind in "OU":
+        notes = Notes()
+        for row, label in enumerate(labels.tolist()):
+            if isinstance(label, str) and rule.matches(label):
+                known[row] = False
+                if rule.tokens is None:
+                    notes.count_markers("y", label, 1)
+        notes.warn()
     if not known.any():
         raise ValueError("y has no label: every entry is missing")
-    if not known.all():
-        # What is left of an array of objects may be numbers, which NumPy sorts and checks.
+    if not known.all() or labels.dtype.kind == "O":
+        # An array of objects may hold numbers alone, which NumPy sorts and checks.
         seen = pd.Series(labels[known]).infer_objects().to_numpy()
     else:
         seen = labels
@@ -395,8 +471,28 @@ def _code_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, codes
 
 
+def _label_values(classes: NDArray[Any]) -> list[Any]:
+    """Return the labels as values of a table."""
+    if classes.dtype.kind in "biufUO":
+        return classes.tolist()
+    return [value_name(label) for label in classes]
+
+
+def _is_name(given: Any) -> bool:
+    """Return whether labels or groups are given by the name of a column."""
+    return isinstance(given, str | int | np.integer) and not isinstance(given, bool)
+
+
+def _is_empty(column: pd.Series[Any], rule: MissingRule) -> bool:
+    """Return whether every cell of a column is missing."""
+    cells = column.dropna().unique()
+    return all(rule.matches(value_name(cell)) for cell in cells)
+
+
 def _group_column(groups: Any, num_rows: int) -> pd.Series[Any]:
     """The groups as a column that lies beside the rows, whatever index they came with."""
+    if hasattr(groups, "to_pandas"):  # polars and Arrow
+        groups = groups.to_pandas()
     if isinstance(groups, str) or not hasattr(groups, "__len__"):
         raise TypeError(f"groups must be a list with one entry a row, got {groups!r}")
     if np.ndim(groups) != 1 or len(groups) != num_rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -67,8 +68,21 @@ for _command in (compare, cluster, scan, coreset, demo):
     app.command()(polite(_command))
 
 
+def _open_missing_streams() -> None:
+    """Let standard streams that are not there lead nowhere.
+
+    They are missing in programs with windows, in services, and where a shell has closed them. In
+    their order, so that none of their numbers is left to the next file that is opened: libraries
+    write to these numbers.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+
+
 def main() -> None:
     """Entry point of the command."""
+    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a name is no reason to fail after long work
             stream.reconfigure(errors="backslashreplace")
@@ -79,6 +93,10 @@ def main() -> None:
             raise
         # Work that was given up may have left threads in compiled code: Python would wait for them,
         # and some libraries abort when they are taken down meanwhile, with an exit code of theirs.
+        if "multiprocessing" in sys.modules:  # else there are none, and the import takes a while
+            from bayes_lcs.core.interruption import end_children
+
+            end_children()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(end.code)

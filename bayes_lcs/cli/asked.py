@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["as_asked"]
 
 NOT_SHOWN = frozenset(
-    {"file", "seed", "out", "as_json", "resume", "executor", "scheduler", "workers"}
+    {"file", "seed", "out", "force", "as_json", "resume", "executor", "scheduler", "workers"}
 )
 """Shown elsewhere in the report, or without influence on what it says."""
 

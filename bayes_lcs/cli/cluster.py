@@ -9,33 +9,42 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import resumable
-from bayes_lcs.cli.manners import (
-    announce_files,
-    print_json,
-    readable,
-    remove_others,
-    say,
-    writable_folder,
-)
+from bayes_lcs.cli.keeping import prepare
+from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
 from bayes_lcs.cli.options import (
     METHOD,
     AsJson,
+    Categorical,
     ExecutorKind,
     Folder,
+    Force,
     Ignore,
+    Missing,
     NoHeader,
     Resume,
     Scheduler,
     Seed,
     Workers,
 )
+from bayes_lcs.cli.outputs import Output
 from bayes_lcs.cli.workers import asked_executor, layout_of
 
 if TYPE_CHECKING:
     from bayes_lcs.scaling.result import LearningCurveResult
 
 __all__ = ["cluster"]
+
+RESULTS = (
+    "report.html",
+    "mixture.nc",
+    "mixture.nc.sha256",
+    "curve.csv",
+    "curve.png",
+    "profiles.png",
+    "assignments.csv",
+    "assignments.parquet",
+)
+"""Files that the command may write."""
 
 
 def cluster(
@@ -55,12 +64,22 @@ def cluster(
         typer.Option(help="Stages cut short: fixed-1, thresh-0.01.", rich_help_panel=METHOD),
     ] = None,
     initial: Annotated[
-        int, typer.Option(min=1, help="Rows of the first sample.", rich_help_panel=METHOD)
-    ] = 10_000,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Rows of the first sample; an eighth, at most 10,000.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
     holdout: Annotated[
-        int, typer.Option(min=1, help="Rows never trained on.", rich_help_panel=METHOD)
-    ] = 10_000,
+        int | None,
+        typer.Option(
+            min=1, help="Rows never trained on; a fifth, at most 10,000.", rich_help_panel=METHOD
+        ),
+    ] = None,
     ignore: Ignore = None,
+    categorical: Categorical = None,
+    missing: Missing = None,
     no_header: NoHeader = False,
     seed: Seed = 0,
     resume: Resume = False,
@@ -68,6 +87,7 @@ def cluster(
     scheduler: Scheduler = None,
     workers: Workers = None,
     out: Folder = Path("cluster-output"),
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Cluster rows of categories, training on no more of them than pays.
@@ -84,30 +104,39 @@ def cluster(
     """
     asked = as_asked(locals())
     from bayes_lcs.core.memory import require_memory
-    from bayes_lcs.data.extent import table_extent
     from bayes_lcs.data.needs import cluster_disk, cluster_memory
-    from bayes_lcs.report.mixture_files import cluster_file, save_clusters
+    from bayes_lcs.io.size_estimate import table_extent
+    from bayes_lcs.report.mixture_files import cluster_file, sample_sizes, save_clusters
 
     rate: float | str = alpha
     with suppress(ValueError):  # words, such as 1% per 10 minutes
         rate = float(alpha)
-    extent = table_extent(readable(file), ignore or ())
+    if file.is_dir():  # found before the training, not when the rows are written
+        raise IsADirectoryError(f"{file}: this is a folder; give the path of one file")
+    settings = {
+        "command": "cluster",
+        **asked,
+        "seed": seed,
+        "rows, as --executor cuts them,": layout_of(executor, scheduler),
+    }
+    run = prepare(
+        Output.in_folder(out, RESULTS),
+        {"the input": readable(file)},
+        settings,
+        resume=resume,
+        force=force,
+        as_json=as_json,
+    )
+    extent = table_extent(file, ignore or ())
+    sizes = sample_sizes(max(extent.rows, 2), clusters, initial, holdout)
     require_memory(
-        cluster_memory(extent, clusters, initial + holdout),
+        cluster_memory(extent, clusters, sum(sizes)),
         f"clustering {extent.rows:,} rows of {extent.columns:,} columns, even a sample of them,",
         "Take smaller samples (--initial, --holdout) or fewer clusters, leave columns out with "
         "--ignore, write a Parquet file with smaller row groups, or use a larger machine",
     )
     folder = writable_folder(out, cluster_disk(extent))
-    settings = {
-        **asked,
-        "seed": seed,
-        "rows, as --executor cuts them,": layout_of(executor, scheduler),
-    }
-    with (
-        resumable(folder / ".checkpoint", resume, file, settings),
-        asked_executor(executor, scheduler, workers) as runner,
-    ):
+    with run.keep(), asked_executor(executor, scheduler, workers) as runner:
         result, source = cluster_file(
             file,
             clusters,
@@ -116,14 +145,25 @@ def cluster(
             initial_size=initial,
             holdout_size=holdout,
             ignore=ignore or (),
+            categorical=categorical or (),
+            missing_values=missing,
             header=not no_header,
             seed=seed,
             executor=runner,
         )
-        written = save_clusters(result, file, folder, header=not no_header, options=asked)
+        written = run.write(
+            lambda: save_clusters(
+                result,
+                file,
+                folder,
+                missing_values=missing,
+                header=not no_header,
+                options=asked,
+            ),
+            is_finished=not result.interrupted,
+        )
         _show(result, source.num_rows, written, as_json)
         if result.interrupted:
-            remove_others(folder, ("assignments.csv", "assignments.parquet"), written)
             raise KeyboardInterrupt("the results are those of the stages that were finished")
 
 
@@ -132,6 +172,8 @@ def _show(result: LearningCurveResult, num_rows: int, written: list[Path], as_js
         print_json(
             {
                 "sample_size": result.sample_size,
+                "initial_size": result.initial_size,
+                "holdout_size": result.holdout_size,
                 "num_rows": num_rows,
                 "benefit": result.benefit,
                 "speedup": result.speedup,

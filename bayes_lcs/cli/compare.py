@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import resumable
+from bayes_lcs.cli.keeping import prepare
 from bayes_lcs.cli.manners import (
     announce_files,
     plain_table,
     print_json,
     readable,
-    remove_others,
     require_room,
     say,
     shown_name,
@@ -26,13 +25,16 @@ from bayes_lcs.cli.options import (
     AsJson,
     ExecutorKind,
     Folder,
+    Force,
     Ignore,
+    Missing,
     NoHeader,
     Resume,
     Scheduler,
     Seed,
     Workers,
 )
+from bayes_lcs.cli.outputs import Output
 from bayes_lcs.cli.workers import asked_executor
 
 if TYPE_CHECKING:
@@ -42,14 +44,16 @@ __all__ = ["compare"]
 
 RESULTS = (
     "report.html",
+    "evidence.csv",
     "partition.csv",
     "predictions.csv",
     "evidence.png",
     "num_clusters.png",
     "coclustering.png",
     "posterior.nc",
+    "posterior.nc.sha256",
 )
-"""Files that a comparison leaves beside ``evidence.csv``."""
+"""Files that the command may write."""
 MOST_NAMES = 30
 """Of a cluster that are said; all are in ``partition.csv``."""
 
@@ -73,6 +77,7 @@ def compare(
             help="A column whose numbers are names; may be given again.", rich_help_panel=DATA
         ),
     ] = None,
+    missing: Missing = None,
     draws: Annotated[
         int, typer.Option(min=1, help="Draws of a chain, if sampled.", rich_help_panel=METHOD)
     ] = 1000,
@@ -92,11 +97,13 @@ def compare(
     scheduler: Scheduler = None,
     workers: Workers = None,
     out: Folder = Path("compare-output"),
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare no, complete, prototype and clustered sharing, and find groups that are alike.
 
-    Rows without a label are left out of the comparison and predicted.
+    Rows without a label are left out of the comparison and predicted. Rows without a group are left
+    out with a warning.
 
     For example:
 
@@ -106,10 +113,10 @@ def compare(
     """
     asked = as_asked(locals())
     from bayes_lcs.core.memory import require_memory
-    from bayes_lcs.data.extent import table_extent
     from bayes_lcs.data.needs import compare_disk, compare_memory, reading_disk, table_memory
     from bayes_lcs.data.reader import read_grouped
     from bayes_lcs.inference.exact import MAX_GROUPS
+    from bayes_lcs.io.size_estimate import table_extent
     from bayes_lcs.report.comparison_files import (
         ComparisonInterrupted,
         compare_table,
@@ -119,22 +126,27 @@ def compare(
     from bayes_lcs.report.comparison_page import save_page
     from bayes_lcs.report.page import Origin
 
-    extent = table_extent(readable(file), ignore or ())
+    run = prepare(
+        Output.in_folder(out, RESULTS),
+        {"the input": readable(file)},
+        {"command": "compare", **asked, "seed": seed},
+        resume=resume,
+        force=force,
+        as_json=as_json,
+    )
+    extent = table_extent(file, ignore or ())
     size = f"{extent.rows:,} rows of {extent.columns:,} columns"
     larger = "leave columns out with --ignore, or use a larger machine"
     require_memory(table_memory(extent), f"reading {size}", f"Take fewer rows, {larger}")
     cuts = _bins(bins or ())
     folder = writable_folder(out, reading_disk(extent))
-    settings = {**asked, "seed": seed}
-    with (
-        resumable(folder / ".checkpoint", resume, file, settings),
-        asked_executor(executor, scheduler, workers) as runner,
-    ):
+    with run.keep(), asked_executor(executor, scheduler, workers) as runner:
         data = read_grouped(
             file,
             group=group,
             label=label,
             ignore=ignore or (),
+            missing_values=missing,
             bins=cuts,
             categorical=categorical or (),
             header=not no_header,
@@ -154,18 +166,20 @@ def compare(
                 data, seed=seed, draws=draws, chains=chains, precision=precision, executor=runner
             )
         except ComparisonInterrupted as cut:
-            kept = save_evidence(cut.comparison, folder)
-            remove_others(folder, RESULTS, [kept])
+            partial = cut.comparison
+            (kept,) = run.write(lambda: [save_evidence(partial, folder)], is_finished=False)
             if as_json:
-                models = cut.comparison.table().to_dict("records")
+                models = partial.table().to_dict("records")
                 print_json({"interrupted": True, "models": models, "files": [str(kept)]})
             said = f"evidence of the models that were finished is in {kept}"
             raise KeyboardInterrupt(said) from None
-        page = save_page(found, folder, Origin("compare", file, seed, asked))
-        written = [page, *save_comparison(found, folder)]
+        origin = Origin("compare", file, seed, asked)
+        written = run.write(
+            lambda: [save_page(found, folder, origin), *save_comparison(found, folder)],
+            is_finished=not found.interrupted,
+        )
         _show(found, written, as_json)
         if found.interrupted:
-            remove_others(folder, RESULTS, written)
             raise KeyboardInterrupt("the results are those of the draws that were made")
 
 

@@ -8,23 +8,40 @@ from typing import Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import resumable
+from bayes_lcs.cli.keeping import prepare
 from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
 from bayes_lcs.cli.options import (
     METHOD,
     RUN,
     AsJson,
     ExecutorKind,
+    Force,
     Ignore,
+    Missing,
     NoHeader,
     Resume,
     Scheduler,
     Seed,
     Workers,
 )
+from bayes_lcs.cli.outputs import Output
 from bayes_lcs.cli.workers import asked_executor
 
 __all__ = ["coreset"]
+
+OTHER_FORMATS = (
+    ".xlsx",
+    ".xls",
+    ".ods",
+    ".json",
+    ".jsonl",
+    ".html",
+    ".feather",
+    ".nc",
+    ".zip",
+    ".gz",
+)
+"""Endings of files that are not written here, and would hold CSV under a wrong name."""
 
 
 def coreset(
@@ -46,6 +63,7 @@ def coreset(
         ),
     ] = False,
     ignore: Ignore = None,
+    missing: Missing = None,
     no_header: NoHeader = False,
     seed: Seed = 0,
     resume: Resume = False,
@@ -53,8 +71,9 @@ def coreset(
     scheduler: Scheduler = None,
     workers: Workers = None,
     out: Annotated[
-        Path, typer.Option(help="CSV or Parquet file to write.", rich_help_panel=RUN)
+        Path, typer.Option(help="CSV or Parquet file to write, a new one.", rich_help_panel=RUN)
     ] = Path("coreset.csv"),
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Draw weighted rows on which clusterings cost about what they cost on all rows.
@@ -69,17 +88,25 @@ def coreset(
       bayes-lcs coreset folder-of-files -k 10 --executor processes --workers 2
     """
     asked = as_asked(locals())
-    if out.is_dir():
-        raise IsADirectoryError(f"{out}: this is a folder; --out wants the name of a file")
+    if out.suffix.lower() in OTHER_FORMATS:
+        raise ValueError(f"{out}: a coreset is written as .csv or .parquet; rename --out")
     from bayes_lcs.core.memory import require_memory
-    from bayes_lcs.data.extent import table_extent
     from bayes_lcs.data.needs import coreset_disk, coreset_memory
+    from bayes_lcs.io.size_estimate import table_extent
     from bayes_lcs.report.coreset_files import coreset_of_file, save_coreset
-    from bayes_lcs.report.coreset_page import save_coreset_page
+    from bayes_lcs.report.coreset_page import place_of_page, save_coreset_page
     from bayes_lcs.report.page import Origin
 
     stream = stream or executor is not None or scheduler is not None
-    extent = table_extent(readable(file), ignore or ())
+    run = prepare(
+        Output.at_file(out, place_of_page(out)),
+        {"the input": readable(file)},
+        {"command": "coreset", **asked, "seed": seed},
+        resume=resume,
+        force=force,
+        as_json=as_json,
+    )
+    extent = table_extent(file, ignore or ())
     require_memory(
         coreset_memory(extent, size, stream),
         f"a coreset of {extent.rows:,} rows of {extent.columns:,} columns",
@@ -87,12 +114,8 @@ def coreset(
         + ("take a smaller --size" if stream else "read them with --stream")
         + ", or use a larger machine",
     )
-    folder = writable_folder(out.absolute().parent, coreset_disk(extent, size, stream))
-    settings = {**asked, "seed": seed}
-    with (
-        resumable(folder / f".{out.name}.checkpoint", resume, file, settings),
-        asked_executor(executor, scheduler, workers) as runner,
-    ):
+    writable_folder(out.absolute().parent, coreset_disk(extent, size, stream))
+    with run.keep(), asked_executor(executor, scheduler, workers) as runner:
         small, names = coreset_of_file(
             file,
             clusters,
@@ -100,13 +123,18 @@ def coreset(
             method=method,
             stream=stream,
             ignore=ignore or (),
+            missing_values=missing,
             header=not no_header,
             seed=seed,
             executor=runner,
         )
-        table = save_coreset(small, names, out)
         origin = Origin("coreset", file, seed, asked)
-        written = [save_coreset_page(small, names, out, origin), table]
+        written = run.write(
+            lambda: [
+                save_coreset_page(small, names, out, origin),
+                save_coreset(small, names, out),
+            ]
+        )
     if as_json:
         print_json(
             {

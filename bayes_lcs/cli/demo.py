@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.manners import writable_folder
-from bayes_lcs.cli.options import Seed
+from bayes_lcs.cli.options import Force, Seed
+from bayes_lcs.cli.outputs import Output
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
+RESULTS = (
+    "report.html",
+    "coclustering.png",
+    "num_clusters.png",
+    "evidence.png",
+    "posterior.nc",
+    "posterior.nc.sha256",
+)
+"""Files that the command writes."""
+
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the pictures and the netCDF file.")] = Path(
@@ -24,6 +35,7 @@ def demo(
     ),
     seed: Seed = 0,
     rows: Annotated[int, typer.Option(min=1, help="Meeting requests for each person.")] = 180,
+    force: Force = False,
 ) -> None:
     """Compare four ways of sharing on 21 simulated people, and find who decides alike.
 
@@ -32,12 +44,16 @@ def demo(
     For example:
 
       bayes-lcs demo --out demo-output
+      bayes-lcs demo --out demo-output --seed 1 --force
     """
     from rich.console import Console
 
     from bayes_lcs.report.demonstration import demonstrate, save_demonstration
 
+    output = Output.in_folder(out, RESULTS)
+    output.check((), force=force)
     writable_folder(out)
+    output.remove_unfinished_files()
     console = Console()
     console.print(
         f"21 simulated people answer {rows} meeting requests each. Who decides alike?\n"
@@ -56,7 +72,8 @@ def demo(
         highlight=False,
     )
     console.print("Written:")
-    for path in save_demonstration(shown, out, seed):
+    settings = {"command": "demo", "seed": str(seed), "rows": str(rows)}
+    for path in output.write(lambda: save_demonstration(shown, out, seed), settings):
         console.print(f"  {path}", markup=False, highlight=False)
 
 

@@ -6,12 +6,14 @@ was kept; 1 is anything else. ``BAYES_LCS_TRACEBACK=1`` shows where an error cam
 
 from __future__ import annotations
 
+import _thread
 import functools
 import json
 import os
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -22,9 +24,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bayes_lcs.cli.wording import for_the_command
-from bayes_lcs.core.errors import ExecutorError
+from bayes_lcs.core.errors import DataNote, ExecutorError
 from bayes_lcs.core.memory import human_bytes
-from bayes_lcs.core.progress import plain_lines
+from bayes_lcs.core.progress import plain_lines, write_line
 from bayes_lcs.core.visible import visible, visible_json
 
 if TYPE_CHECKING:
@@ -37,13 +39,14 @@ __all__ = [
     "polite",
     "print_json",
     "readable",
-    "remove_others",
     "say",
     "shown_name",
     "writable_folder",
 ]
 
 BAD_INPUT, INTERRUPTED = 2, 130
+BAD_ERRORS = (ValueError, TypeError, FileNotFoundError, FileExistsError, IsADirectoryError)
+"""Errors of what the user gave."""
 EXPLAINED = (ValueError, TypeError, OSError, ImportError, MemoryError, ExecutorError)
 """Errors whose own words say what happened; any other should not have."""
 SECONDS_BETWEEN_LINES = 10.0
@@ -76,7 +79,7 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
                 _fail("interrupted; nothing was written", INTERRUPTED)
             if os.environ.get("BAYES_LCS_TRACEBACK"):
                 raise
-            bad = isinstance(error, ValueError | TypeError | FileNotFoundError | IsADirectoryError)
+            bad = isinstance(error, BAD_ERRORS)
             message = str(error) or type(error).__name__
             if not isinstance(error, EXPLAINED):
                 message = (
@@ -86,6 +89,14 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
             _fail(message, BAD_INPUT if bad else 1)
 
     return run
+
+
+def _interrupt_again() -> None:
+    """Ctrl-C once more, which ends what the main thread waits for, where the system has that."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 class _Interruptions:
@@ -99,13 +110,13 @@ class _Interruptions:
 
     def _hear(self, *_: Any) -> None:
         if not self.any:
-            sys.stderr.write("\nstopping; what is done is written down\n")
+            write_line("\nstopping; what is done is written down")
         self.any = True
         raise KeyboardInterrupt
 
     def _not_raised(self, ignored: Any) -> None:
         if isinstance(ignored.exc_value, KeyboardInterrupt):
-            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+            threading.Timer(0.05, _interrupt_again).start()
         else:
             self._hook(ignored)
 
@@ -149,8 +160,9 @@ def _fail(message: str, code: int) -> None:
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    def show(message: Any, *_: Any, **__: Any) -> None:
-        say(f"warning: {message}", err=True)
+    def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+        kind = "note" if issubclass(category, DataNote) else "warning"
+        say(f"{kind}: {for_the_command(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
@@ -186,13 +198,10 @@ def writable_folder(path: Path, need: float = 0.0) -> Path:
         Bytes that will roughly be written into it.
     """
     _made[:] = [folder for folder in (path, *path.parents) if not folder.exists()]
-    probe = path / f".probe-{os.getpid()}"
     try:
         path.mkdir(parents=True, exist_ok=True)
-        try:
-            probe.write_bytes(b"x")
-        finally:
-            probe.unlink(missing_ok=True)
+        with tempfile.TemporaryFile(dir=path, buffering=0) as probe:  # it leaves no name behind
+            probe.write(b"x")
         free = shutil.disk_usage(path).free
     except OSError as error:
         raise OSError(
@@ -257,14 +266,6 @@ def _shown(cell: Any) -> str:
     if isinstance(cell, float):
         return f"{cell:,.4g}" if abs(cell) < 1000 else f"{cell:,.2f}"
     return shown_name(str(cell))
-
-
-def remove_others(folder: Path, names: tuple[str, ...], written: list[Path]) -> None:
-    """After Ctrl-C: results of an earlier run that were not written anew do not stay beside."""
-    for name in names:
-        if folder / name not in written:
-            for path in (folder / name, folder / f"{name}.sha256"):
-                path.unlink(missing_ok=True)
 
 
 def announce_files(paths: list[Path]) -> None:

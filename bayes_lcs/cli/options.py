@@ -12,9 +12,12 @@ __all__ = [
     "METHOD",
     "RUN",
     "AsJson",
+    "Categorical",
     "ExecutorKind",
     "Folder",
+    "Force",
     "Ignore",
+    "Missing",
     "NoHeader",
     "Resume",
     "Scheduler",
@@ -29,11 +32,25 @@ Ignore = Annotated[
     list[str] | None,
     typer.Option(help="A column to leave out; may be given again.", rich_help_panel=DATA),
 ]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A column whose numbers are categories; may be given again.", rich_help_panel=DATA
+    ),
+]
 NoHeader = Annotated[
     bool,
     typer.Option(
         "--no-header",
         help="Columns have no names: column_1, column_2, …",
+        rich_help_panel=DATA,
+    ),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A cell that means missing, in place of the empty cell, NA, N/A, NaN, NULL and ?; may "
+        "be given again.",
         rich_help_panel=DATA,
     ),
 ]
@@ -45,11 +62,22 @@ Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Go on with a run that was interrupted, in the same folder.",
+        help="Go on with a run that was interrupted, at the same --out.",
         rich_help_panel=RUN,
     ),
 ]
-Folder = Annotated[Path, typer.Option(help="Folder for the results.", rich_help_panel=RUN)]
+Folder = Annotated[
+    Path,
+    typer.Option(help="Folder for the results, new or empty.", rich_help_panel=RUN),
+]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace results at --out (a link, not what it leads to); never the input.",
+        rich_help_panel=RUN,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.", rich_help_panel=RUN)]
 ExecutorKind = Annotated[
     str | None,

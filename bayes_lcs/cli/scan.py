@@ -8,22 +8,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import resumable
+from bayes_lcs.cli.keeping import prepare
 from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
 from bayes_lcs.cli.options import (
     DATA,
     METHOD,
     RUN,
     AsJson,
+    Categorical,
     ExecutorKind,
     Folder,
+    Force,
     Ignore,
+    Missing,
     NoHeader,
     Resume,
     Scheduler,
     Seed,
     Workers,
 )
+from bayes_lcs.cli.outputs import Output
 from bayes_lcs.cli.workers import asked_executor
 
 if TYPE_CHECKING:
@@ -31,6 +35,16 @@ if TYPE_CHECKING:
 
 __all__ = ["scan"]
 
+RESULTS = (
+    "report.html",
+    "ensemble.skops",
+    "ensemble.skops.sha256",
+    "scan.csv",
+    "scan.txt",
+    "scan.png",
+    "predictions.csv",
+)
+"""Files that the command may write."""
 LEARNERS = ("tree", "naive_bayes", "rules")
 
 
@@ -59,6 +73,8 @@ def scan(
     jobs: Annotated[
         int, typer.Option(min=1, help="Parts trained side by side.", rich_help_panel=RUN)
     ] = 1,
+    categorical: Categorical = None,
+    missing: Missing = None,
     no_header: NoHeader = False,
     seed: Seed = 0,
     resume: Resume = False,
@@ -66,6 +82,7 @@ def scan(
     scheduler: Scheduler = None,
     workers: Workers = None,
     out: Folder = Path("scan-output"),
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Train on parts of a file until more of it would decide the same.
@@ -86,12 +103,23 @@ def scan(
         raise ValueError(f"--learner must be one of {', '.join(LEARNERS)}, got {learner!r}")
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
     from bayes_lcs.core.memory import require_memory
-    from bayes_lcs.data.extent import table_extent
     from bayes_lcs.data.needs import scan_disk, scan_memory
+    from bayes_lcs.io.size_estimate import table_extent
     from bayes_lcs.report.scan_files import check_rows_to_predict, save_scan
 
-    extent = table_extent(readable(file), ignore or ())
-    to_predict = None if predict is None else table_extent(readable(predict))
+    inputs = {"the input": readable(file)}
+    if predict is not None:
+        inputs["the file to predict for"] = readable(predict)
+    run = prepare(
+        Output.in_folder(out, RESULTS),
+        inputs,
+        {"command": "scan", **asked, "seed": seed},
+        resume=resume,
+        force=force,
+        as_json=as_json,
+    )
+    extent = table_extent(file, ignore or ())
+    to_predict = None if predict is None else table_extent(predict)
     require_memory(
         scan_memory(extent, parts, jobs, learner, to_predict),
         f"scanning {extent.rows:,} rows of {extent.columns:,} columns in {parts:,} parts",
@@ -110,18 +138,23 @@ def scan(
         n_jobs=jobs,
         random_state=seed,
     )
-    settings = {**asked, "seed": seed}
-    with (
-        resumable(folder / ".checkpoint", resume, file, settings),
-        asked_executor(executor, scheduler, workers) as runner,
-    ):
+    with run.keep(), asked_executor(executor, scheduler, workers) as runner:
         classifier.set_params(executor=runner)
-        classifier.fit_file(file, label=label, ignore=ignore or (), header=not no_header)
-        written = save_scan(
-            classifier, folder, predict, header=not no_header, source=file, options=asked
+        classifier.fit_file(
+            file,
+            label=label,
+            ignore=ignore or (),
+            categorical=categorical or (),
+            missing_values=missing,
+            header=not no_header,
+        )
+        is_cut = classifier.scan_.stop_reason == "interrupted"
+        written = run.write(
+            lambda: save_scan(classifier, folder, predict, source=file, options=asked),
+            is_finished=not is_cut,
         )
         _show(classifier, written, as_json)
-        if classifier.scan_.stop_reason == "interrupted":
+        if is_cut:
             raise KeyboardInterrupt("the results are those of the parts that were read")
 
 

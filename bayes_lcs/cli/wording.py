@@ -7,9 +7,9 @@ import shlex
 
 __all__ = ["for_the_command"]
 
-_OPTIONS = ("bins", "ignore", "draws")
+_OPTIONS = ("bins", "categorical", "ignore", "draws")
 _ONLY_IN_PYTHON = re.compile(
-    r"\b(delimiter|edges|encoding|features|kind|label_values|missing_values|"
+    r"\b(delimiter|edges|encoding|features|kind|label_values|"
     r"split_merge|values|warmup)="
 )
 _NOTE = "what is written with = is for the Python functions, which can do more than the command"
@@ -25,6 +25,8 @@ def for_the_command(message: str) -> str:
     >>> print(for_the_command("pass encoding='latin-1'"))
     pass encoding='latin-1' (what is written with = is for the Python functions, which can do ...
     """
+    message = message.replace("missing_values=", "--missing")
+    message = re.sub(r" or edges=\{.*?: \[\.\.\.\]\}", "", message)  # of Python only
     message = re.sub(
         r"(ignore|categorical)=\[(['\"])(.*?)\2\]",
         lambda found: f"--{found.group(1)} {shlex.quote(found.group(3))}",

@@ -1,4 +1,4 @@
-"""What a clusterer of categorical rows is given, checked and coded."""
+"""Check and encode the rows given to a clusterer of categorical rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
-from bayes_lcs.data.categories import code_rows, code_sparse, learn_categories
-from bayes_lcs.data.coded import CodedColumns
+from bayes_lcs.core.errors import DataError
+from bayes_lcs.io.encoded_rows import EncodedColumns
+from bayes_lcs.io.frames import as_frame, select_known
+from bayes_lcs.io.options import Notes, add_empty_cell, as_list
+from bayes_lcs.io.ordinal_encoding import (
+    check_measurements,
+    encode_columns,
+    encode_sparse,
+    encode_sparse_by,
+    learn_categories,
+)
 
 __all__ = ["WeightedRows", "code_input", "decoded"]
 
@@ -21,9 +30,9 @@ Categories = list[NDArray[Any]]
 
 
 class WeightedRows(NamedTuple):
-    """Coded rows and their weights, all positive; None stands for ones."""
+    """Encoded rows and their weights, all positive; None stands for ones."""
 
-    table: CodedColumns
+    table: EncodedColumns
     weights: FloatArray | None
 
     @property
@@ -40,36 +49,43 @@ def code_input(
     known: Categories | None,
     more: Categories | None = None,
 ) -> tuple[WeightedRows, Categories]:
-    """Rows with positive weight, coded, and the values of the columns.
+    """Return rows with positive weight, encoded, and the values of the columns.
 
     Parameters
     ----------
     estimator
-        Has ``categories``, ``missing_values`` and ``handle_unknown``; learns its columns' names.
+        Has ``categories``, ``categorical``, ``missing_values`` and ``handle_unknown``; learns its
+        columns' names.
     known
         Values of the columns, or None to learn them.
     more
         Values that are among those learned even if they do not occur.
     """
     reset = known is None
+    if not issparse(X):
+        names = None if reset else getattr(estimator, "feature_names_in_", None)
+        given = add_empty_cell(estimator.missing_values)
+        X = select_known(as_frame(X, names, given), names)
     weights = None
     if sample_weight is not None:
         rows = np.empty((_num_samples(X), 1))
         weights = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
+    missing = _sequence(estimator.missing_values)
+    unknown = estimator.handle_unknown
     if issparse(X):
         matrix = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None)
         if weights is not None:
             matrix, weights = _positive(matrix, weights)
-        table = code_sparse(matrix)
-        values = np.array([0, 1], dtype=matrix.dtype if matrix.dtype.kind in "iu" else np.int64)
-        return WeightedRows(table, weights), [values] * matrix.shape[1]
+        if known is not None:
+            table = encode_sparse_by(matrix, known, missing, unknown=unknown)
+            return WeightedRows(table, weights), known
+        values = np.array([0, 1], np.int64)
+        return WeightedRows(encode_sparse(matrix), weights), [values] * matrix.shape[1]
     columns, names = _columns(estimator, X, reset=reset)
     if weights is not None:
         columns, weights = _positive_columns(columns, weights)
-    missing = _sequence(estimator.missing_values)
-    unknown = estimator.handle_unknown
     if known is None:
         if not isinstance(estimator.categories, str):
             known = _given_categories(estimator.categories, len(columns))
@@ -79,14 +95,30 @@ def code_input(
                 learn_categories(column, missing, name)
                 for column, name in zip(columns, names, strict=True)
             ]
+            _check_measurements(known, names, estimator.categorical)
             if more is not None:
                 known = [_union(old, new) for old, new in zip(more, known, strict=True)]
-    table = code_rows(columns, known, missing, unknown=unknown, names=names)
-    return WeightedRows(table, weights), known
+    notes = Notes() if reset else None
+    encoded = encode_columns(columns, known, missing, unknown=unknown, names=names, notes=notes)
+    if notes is not None:
+        notes.warn()
+    return WeightedRows(encoded, weights), known
+
+
+def _check_measurements(values: Categories, names: Sequence[Any], categorical: Any) -> None:
+    """Raise an error for a column of measurements that was not declared categorical."""
+    if categorical is True:
+        return
+    declared = {str(name) for name in as_list(categorical or ())}
+    for name in declared:
+        if name not in map(str, names):
+            raise DataError("categorical= names a column that is not there", column=name)
+    own = dict(zip(map(str, names), values, strict=True))
+    check_measurements({name: found for name, found in own.items() if name not in declared})
 
 
 def decoded(rows: NDArray[np.int64], categories: Categories) -> NDArray[Any]:
-    """Rows of codes as rows of values.
+    """Return rows of codes as rows of values.
 
     Examples
     --------
@@ -116,8 +148,6 @@ def _columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[Any], list[st
     array = validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=False)
     names = [f"x{f}" for f in range(array.shape[1])]
     columns = [array[:, f] for f in range(array.shape[1])]
-    if array.dtype == object:
-        columns = [pd.Series(column).infer_objects().to_numpy() for column in columns]
     return columns, names
 
 
@@ -133,9 +163,9 @@ def _positive_columns(columns: list[Any], weights: FloatArray) -> tuple[list[Any
     return [column[kept] for column in columns], weights[kept]
 
 
-def _sequence(values: Any) -> Sequence[Any]:
+def _sequence(values: Any) -> Sequence[Any] | None:
     if values is None:
-        return ()
+        return None
     return [values] if isinstance(values, str) or not np.iterable(values) else list(values)
 
 
@@ -154,6 +184,6 @@ def _given_categories(categories: Any, num_columns: int) -> Categories:
 
 
 def _union(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    """The old values, then new ones that are not among them."""
+    """Return the old values, then new ones that are not among them."""
     fresh = new[pd.Index(old).get_indexer(pd.Index(new)) < 0]
     return np.concatenate([old, fresh]) if len(fresh) else old

@@ -29,6 +29,7 @@ from bayes_lcs.clustering.kmeans_files import ClustersFiles
 from bayes_lcs.clustering.kmeans_starts import STARTS, draw_centers, nearest
 from bayes_lcs.clustering.lloyd_blocks import KMeansResult, LloydOnBlocks
 from bayes_lcs.core.executors import Executor
+from bayes_lcs.io.frames import numeric_rows
 
 __all__ = ["KMeans"]
 
@@ -142,7 +143,7 @@ class KMeans(
         X : array-like of shape (n_samples, n_features)
             Points.
         y : None
-            Not looked at.
+            Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the points, such as those of a coreset.
 
@@ -153,6 +154,7 @@ class KMeans(
         """
         del y
         self._validate_params()
+        X = numeric_rows(X)
         X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
         weights = _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
         if self.n_clusters > len(X):
@@ -240,4 +242,5 @@ class KMeans(
     def _checked(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         dtype = [np.float64, np.float32]
+        X = numeric_rows(X, getattr(self, "feature_names_in_", ()))
         return np.asarray(validate_data(self, X, dtype=dtype, order="C", reset=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import closing
 from os import PathLike
 from pathlib import Path
@@ -18,9 +18,9 @@ from bayes_lcs.clustering.point_blocks import PointStore
 from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.local_executor import LocalExecutor
-from bayes_lcs.data.even_blocks import even_blocks
-from bayes_lcs.data.file_source import FileSource
 from bayes_lcs.data.scratch import scratch_folder
+from bayes_lcs.io.rebatch import rebatch
+from bayes_lcs.io.sampler import FileSampler
 
 __all__ = ["ClustersFiles"]
 
@@ -34,8 +34,8 @@ class ClustersFiles:
         self,
         path: Any,
         *,
-        features: Sequence[str] | None = None,
-        ignore: Iterable[str] = (),
+        features: Iterable[Any] | None = None,
+        ignore: Iterable[Any] = (),
         start_rows: int = START_ROWS,
         memory: int = 1 << 28,
         folder: str | PathLike[str] | None = None,
@@ -50,7 +50,7 @@ class ClustersFiles:
         path
             What `bayes_lcs.row_source` reads in pieces, or a source of numbers that it made.
         features, ignore
-            The columns to use, or those to leave out.
+            The columns to use, by default all numeric ones, or those to leave out.
         start_rows
             Starts are drawn from so many random rows.
         memory
@@ -78,19 +78,19 @@ class ClustersFiles:
         >>> sorted(found.cluster_centers_.round(6).tolist())
         [[0.0, 0.0], [9.0, 8.0]]
         """
-        if not isinstance(path, FileSource):
-            path = FileSource(path, features=features, ignore=ignore, kind="numbers")
+        if not isinstance(path, FileSampler):
+            path = FileSampler(path, features=features, ignore=ignore, kind="numbers")
         with scratch_folder(folder) as scratch:
             _fit(self, path, start_rows, memory, scratch)
         return self
 
 
-def _fit(kmeans: Any, source: FileSource, start_rows: int, memory: int, folder: Path) -> None:
+def _fit(kmeans: Any, source: FileSampler, start_rows: int, memory: int, folder: Path) -> None:
     kmeans._validate_params()
     # One thread more than cores: one of them may wait for the disk.
     own = LocalExecutor(num_cores() + 1) if kmeans.executor is None else None
     try:
-        with closing(_placed(own or kmeans.executor, source, memory, folder)) as lloyd:
+        with closing(_place_points(own or kmeans.executor, source, memory, folder)) as lloyd:
             if kmeans.n_clusters > lloyd.num_rows:
                 raise ValueError(
                     f"n_samples={lloyd.num_rows} should be >= n_clusters={kmeans.n_clusters}."
@@ -110,7 +110,9 @@ def _fit(kmeans: Any, source: FileSource, start_rows: int, memory: int, folder: 
     kmeans.n_features_in_ = len(source.features)
 
 
-def _placed(executor: Executor, source: FileSource, memory: int, folder: Path) -> LloydOnBlocks:
+def _place_points(
+    executor: Executor, source: FileSampler, memory: int, folder: Path
+) -> LloydOnBlocks:
     size = lloyd_blocks.BLOCK_ROWS
     ranges = source.row_ranges(size)
     if ranges:
@@ -124,12 +126,12 @@ def _placed(executor: Executor, source: FileSource, memory: int, folder: Path) -
         return found
     store = PointStore(memory, folder)
     pieces = (frame.to_numpy() for frame in source.number_blocks())
-    for block in even_blocks(pieces, size):
+    for block in rebatch(pieces, size):
         store.add(block)
     return LloydOnBlocks.of_store(executor, store)
 
 
-def _starts(kmeans: Any, source: FileSource, size: int) -> list[Any]:
+def _starts(kmeans: Any, source: FileSampler, size: int) -> list[Any]:
     if not isinstance(kmeans.init, str):
         return [kmeans._given(np.empty((0, len(source.features))))]
     rows = source.take(0, size).X

@@ -28,8 +28,8 @@ from bayes_lcs.clustering.point_blocks import (
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.statistics import merge_sums
 from bayes_lcs.data.checkpoints import fingerprint
-from bayes_lcs.data.even_blocks import even_blocks
-from bayes_lcs.data.number_rows import NumberReader, RowRange
+from bayes_lcs.io.formats.parquet_ranges import NumberReader, RowRange
+from bayes_lcs.io.rebatch import rebatch
 
 __all__ = ["BLOCK_ROWS", "KMeansResult", "LloydOnBlocks"]
 
@@ -101,7 +101,7 @@ class LloydOnBlocks:
         cls, executor: Executor, read: NumberReader, groups: list[list[RowRange]], folder: Path
     ) -> LloydOnBlocks:
         """The same, but kept in a folder, where all workers see them."""
-        first = next(piece for piece in read.pieces(groups[0]) if len(piece))
+        first = next(piece for piece in read.batches(groups[0]) if len(piece))
         shift = first.mean(axis=0)
         keep = partial(_stored_rows, read, folder, shift, BLOCK_ROWS)
         stored = [one for some in executor.run(keep, groups) for one in some]
@@ -183,7 +183,7 @@ def _load_rows(read: NumberReader, shift: FloatArray, ranges: list[RowRange]) ->
 def _stored_rows(
     read: NumberReader, folder: Path, shift: FloatArray, size: int, ranges: list[RowRange]
 ) -> list[tuple[Path, Moments]]:
-    blocks = even_blocks(read.pieces(ranges), size)
+    blocks = rebatch(read.batches(ranges), size)
     return [(keep_points(block - shift, folder), Moments.of(block)) for block in blocks]
 
 

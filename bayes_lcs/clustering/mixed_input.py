@@ -11,7 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from bayes_lcs.data.categories import code_rows, learn_categories
+from bayes_lcs.io.frames import as_frame, select_known
+from bayes_lcs.io.options import Notes
+from bayes_lcs.io.ordinal_encoding import encode_columns, learn_categories
 
 __all__ = ["ColumnKinds", "MixedRows", "learn_kinds", "mixed_rows"]
 
@@ -48,6 +50,8 @@ class ColumnKinds:
 
 
 def _frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
+    names = None if reset else getattr(estimator, "feature_names_in_", None)
+    X = select_known(as_frame(X, names), names)
     if isinstance(X, pd.DataFrame):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if not len(X) or not len(X.columns):
@@ -83,14 +87,17 @@ def learn_kinds(
         ]
     else:
         places = sorted(_place(frame, column) for column in nominal)
-    names = tuple(learn_categories(frame.iloc[:, f], (), str(frame.columns[f])) for f in places)
+    names = tuple(learn_categories(frame.iloc[:, f], None, str(frame.columns[f])) for f in places)
     kinds = ColumnKinds(tuple(places), names)
-    return kinds, _coded(frame, kinds)
+    notes = Notes()
+    rows = _encode(frame, kinds, notes)
+    notes.warn()
+    return kinds, rows
 
 
 def mixed_rows(estimator: Any, X: Any, kinds: ColumnKinds) -> MixedRows:
     """Rows coded as those were of which the kinds were learned."""
-    return _coded(_frame(estimator, X, reset=False), kinds)
+    return _encode(_frame(estimator, X, reset=False), kinds)
 
 
 def _place(frame: pd.DataFrame, column: Any) -> int:
@@ -99,7 +106,7 @@ def _place(frame: pd.DataFrame, column: Any) -> int:
     raise ValueError(f"nominal names a column {column!r}, but X has {list(frame.columns)}")
 
 
-def _coded(frame: pd.DataFrame, kinds: ColumnKinds) -> MixedRows:
+def _encode(frame: pd.DataFrame, kinds: ColumnKinds, notes: Notes | None = None) -> MixedRows:
     numeric = [f for f in range(frame.shape[1]) if f not in kinds.nominal]
     numbers = np.empty((len(frame), len(numeric)))
     for place, f in enumerate(numeric):
@@ -110,6 +117,7 @@ def _coded(frame: pd.DataFrame, kinds: ColumnKinds) -> MixedRows:
     columns = [frame.iloc[:, f] for f in kinds.nominal]
     if not columns:
         return MixedRows(numbers, np.empty((len(frame), 0), np.int64), ())
-    table = code_rows(columns, kinds.names, (), unknown="missing")
+    names = [frame.columns[f] for f in kinds.nominal]
+    table = encode_columns(columns, kinds.names, names=names, notes=notes)
     codes = np.stack([table.column(f) for f in range(len(columns))], axis=1).astype(np.int64)
     return MixedRows(numbers, codes, tuple(max(len(names), 1) for names in kinds.names))

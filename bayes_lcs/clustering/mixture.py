@@ -83,10 +83,15 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
     categories : "auto" or list of array-like, default="auto"
         Values of each column. ``"auto"`` takes those that occur. Likelihoods of fits are
         comparable only if they know the same values: give them where rows may hold more.
+    categorical : bool or list of column names, default=False
+        Columns that are categories although they hold many numbers that are not whole; True for
+        all. Without it such a column is refused: it is a measurement.
     missing_values : scalar, sequence of scalars or None, default=None
-        Values that mean "missing", such as -1 or "?", beside None and NaN, which always do.
+        Values that mean "missing" beside None and NaN, such as -1. None stands for the empty text
+        and the texts NA, N/A, NaN, NULL and ?, in any case.
     handle_unknown : {"missing", "error"}, default="missing"
-        What a value not among the categories is, after fitting.
+        What a value not among the categories is, after fitting: missing with a warning that
+        counts it, or an error.
     precision : {"auto", "mixed", "double"}, default="auto"
         ``"double"`` computes in float64. ``"mixed"`` has float32 responsibilities and float64
         sums, and takes half the time. ``"auto"`` is mixed for more than 32,768 distinct rows.
@@ -134,10 +139,13 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
 
     Notes
     -----
-    Every distinct value of a column is a category, numbers too: cut measurements into bins first.
-    None, NaN, NaT and pandas.NA are missing, and missing cells tell nothing; a negative number is a
-    value unless ``missing_values`` says otherwise. Sparse matrices must hold zeros and ones, and
-    no cell is missing. Rows of weight 0 are as if they were not there.
+    Every distinct value of a column is a category, whole numbers too; cut measurements into bins
+    first. Missing cells are summed out; a negative number is a value unless ``missing_values`` says
+    otherwise. Sparse matrices must hold zeros and ones. Rows of weight 0 are ignored.
+
+    `fit` and `predict` take pandas, polars and Arrow frames, arrays and sparse matrices; `predict`
+    also takes the path of a file, and `fit_file` files larger than memory. Numbers match by value:
+    1 and 1.0 are one category.
 
     If EM runs out of iterations, the parameters are one step further than the last entry of
     ``trace_``: their own log posterior would cost another pass.
@@ -169,6 +177,7 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         "acceleration": [StrOptions({"squarem"}), None],
         "warm_start": ["boolean"],
         "categories": [StrOptions({"auto"}), list, tuple],
+        "categorical": ["boolean", list, tuple],
         "missing_values": "no_validation",  # type: ignore[dict-item]
         "handle_unknown": [StrOptions({"missing", "error"})],
         "precision": [StrOptions({"auto", "mixed", "double"})],
@@ -196,6 +205,7 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         acceleration: str | None = None,
         warm_start: bool = False,
         categories: Any = "auto",
+        categorical: Any = False,
         missing_values: Any = None,
         handle_unknown: str = "missing",
         precision: str = "auto",
@@ -214,6 +224,7 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         self.acceleration = acceleration
         self.warm_start = warm_start
         self.categories = categories
+        self.categorical = categorical
         self.missing_values = missing_values
         self.handle_unknown = handle_unknown
         self.precision = precision
@@ -230,7 +241,7 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
             Numbers, strings or categories; or zeros and ones in a sparse matrix.
         y : None
-            Not looked at.
+            Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -266,7 +277,7 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
             A batch of rows.
         y : None
-            Not looked at.
+            Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 

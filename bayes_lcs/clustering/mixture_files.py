@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial, reduce
 from os import PathLike
@@ -21,10 +21,11 @@ from bayes_lcs.core.local_executor import LocalExecutor
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.core.statistics import merge_sums
-from bayes_lcs.data.coded_blocks import CodedBlock, CodedFiles, code_files
-from bayes_lcs.data.file_source import FileSource
+from bayes_lcs.data.encoded_dataset import CodedBlock, CodedFiles, code_files
 from bayes_lcs.data.scratch import scratch_folder
 from bayes_lcs.inference import em_blocks
+from bayes_lcs.io.options import CsvOptions, MissingValues, add_empty_cell
+from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
 __all__ = ["FitsFiles", "RowsOfFiles", "rows_of_files"]
@@ -39,9 +40,9 @@ class FitsFiles:
         self,
         path: Any,
         *,
-        features: Sequence[str] | None = None,
-        ignore: Iterable[str] = (),
-        missing_values: Iterable[str] | Mapping[str, Iterable[str]] = ("",),
+        features: Iterable[Any] | None = None,
+        ignore: Iterable[Any] = (),
+        missing_values: MissingValues = None,
         encoding: str = "utf-8",
         delimiter: str | None = None,
         header: bool | Sequence[str] = True,
@@ -50,9 +51,9 @@ class FitsFiles:
     ) -> Self:
         r"""Fit the mixture to files that need not fit into memory.
 
-        One pass over the files codes their rows and learns the values of every column; the coded
-        rows lie on disk meanwhile, in blocks, each of which is read by whoever works on it. After
-        it the clusterer is the same as after `fit` of the same rows as text, but for rounding.
+        One pass over the files encodes their rows and learns the values of every column; the
+        encoded rows are kept on disk in blocks, which the workers read. The result is that of
+        `fit` on the same rows, but for rounding.
 
         Parameters
         ----------
@@ -64,7 +65,8 @@ class FitsFiles:
         features, ignore
             The columns to use, or those to leave out.
         missing_values
-            Cells that mean "missing", as in `bayes_lcs.read_grouped`.
+            Cells that mean "missing", as in `bayes_lcs.read_grouped`; by default those of the
+            clusterer.
         encoding, delimiter, header
             Of text files, as in `bayes_lcs.read_grouped`.
         memory
@@ -93,24 +95,28 @@ class FitsFiles:
         >>> sorted(found.weights_.round(2).tolist())
         [0.34, 0.66]
         """
-        if isinstance(path, CodedFiles | FileSource):
+        if isinstance(path, CodedFiles | FileSampler):
             _fit(self, path, memory, folder)
             return self
-        source = FileSource(
+        if missing_values is None:
+            missing_values = add_empty_cell(self.missing_values)  # type: ignore[attr-defined]
+        source = FileSampler(
             path,
             features=features,
             ignore=ignore,
+            categorical=self.categorical,  # type: ignore[attr-defined]
             missing_values=missing_values,
-            encoding=encoding,
-            delimiter=delimiter,
-            header=header,
+            options=CsvOptions(encoding, delimiter, header),
         )
         _fit(self, source, memory, folder)
         return self
 
 
 def _fit(
-    clusterer: Any, source: FileSource | CodedFiles, memory: int, folder: str | PathLike[str] | None
+    clusterer: Any,
+    source: FileSampler | CodedFiles,
+    memory: int,
+    folder: str | PathLike[str] | None,
 ) -> None:
     clusterer._validate_params()
     if clusterer.warm_start or not isinstance(clusterer.categories, str):
@@ -118,7 +124,7 @@ def _fit(
     seed = check_random_state(clusterer.random_state).randint(np.iinfo(np.int32).max)
     precision, executor = clusterer._precision, clusterer.executor
     with rows_of_files(source, precision, memory, folder, executor) as rows:
-        categories = [np.array(names, dtype=object) for names in rows.values.values()]
+        categories = list(rows.values.values())
         rng = np.random.default_rng(seed)
         clusterer._keep(fit_mixture(clusterer, rows, rows.e_step, rng, None, categories))
         clusterer._fitted_weight = rows.e_step.weight
@@ -129,7 +135,7 @@ def _fit(
 
 @contextmanager
 def rows_of_files(
-    source: FileSource | CodedFiles,
+    source: FileSampler | CodedFiles,
     precision: Callable[[int], Any],
     memory: int,
     folder: str | PathLike[str] | None,

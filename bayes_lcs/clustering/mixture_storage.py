@@ -11,9 +11,9 @@ import numpy as np
 
 from bayes_lcs._version import __version__
 from bayes_lcs.clustering.mixture_fit import mixture_of
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.seals import understood
 from bayes_lcs.data.storage import load_datatree, save_datatree
 from bayes_lcs.inference.em_stepwise import StepwiseState

@@ -15,7 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bayes_lcs.clustering.kmeans_starts import STARTS, draw_centers, nearest
-from bayes_lcs.data.number_blocks import number_blocks
+from bayes_lcs.io.frames import numeric_rows
+from bayes_lcs.io.sampler import number_blocks
 
 __all__ = ["OnlineKMeans"]
 
@@ -180,6 +181,8 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return -float(weights @ nearest(rows, self.cluster_centers_)[1])
 
     def _checked(self, X: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray]:
+        names = None if reset else getattr(self, "feature_names_in_", ())
+        X = numeric_rows(X, names)
         rows = validate_data(self, X, dtype=np.float64, order="C", reset=reset)
         weights = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True

@@ -10,8 +10,8 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.data.array_files import open_arrays, save_arrays
-from bayes_lcs.data.errors import DataError
 
 __all__ = [
     "Moments",

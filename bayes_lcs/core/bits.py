@@ -30,8 +30,11 @@ def subsets_of(mask: int) -> IntArray:
 
 
 def subset_sums(values: NDArray[Any]) -> NDArray[Any]:
-    """``sum_{u in T} values[u]`` for every subset ``T``, indexed by mask; ``(2**U,)``."""
-    sums = np.zeros(1, dtype=values.dtype)
+    """``sum_{u in T} values[u]`` for every subset ``T``, indexed by mask; ``(2**U,)``.
+
+    Integers are added up in int64.
+    """
+    sums = np.zeros(1, dtype=np.int64 if values.dtype.kind in "biu" else values.dtype)
     for value in values:
         sums = np.concatenate([sums, sums + value])
     return sums

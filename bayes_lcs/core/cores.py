@@ -15,6 +15,6 @@ def num_cores() -> int:
     >>> num_cores() >= 1
     True
     """
-    if hasattr(os, "sched_getaffinity"):
+    if hasattr(os, "sched_getaffinity"):  # neither on macOS nor on Windows
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -6,6 +6,9 @@ The marginal likelihoods of ``U`` vectors with the same parameters multiply to
 
 which asks only how often each count ``n`` occurs for each value, and each total ``N``: a hundred
 thousand groups have some dozen different counts.
+
+Of large counts the logs are huge and nearly the same for all parameters ``a``. What does not depend
+on ``a`` can be set aside, so that differences between parameters keep their digits.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayes_lcs.core.dirichlet import log_rising
+from bayes_lcs.core.dirichlet import log_rising, log_rising_shifted
 
 __all__ = ["CountHistograms"]
 
@@ -23,6 +26,9 @@ FloatArray = NDArray[np.float64]
 
 TERMS_AT_ONCE = 1 << 20
 """Points times counts that are looked at together."""
+
+LARGE = 1 << 20
+"""Of counts from here on ``log Gamma(n)`` is set aside: it has eight digits before the point."""
 
 
 class _Histogram(NamedTuple):
@@ -34,10 +40,25 @@ class _Histogram(NamedTuple):
         found, times = np.unique(counts[counts > 0], return_counts=True)
         return cls(found.astype(np.float64), times.astype(np.float64))
 
+    @property
+    def num_small(self) -> int:
+        """Number of counts below `LARGE`, which come first."""
+        return int(np.searchsorted(self.counts, LARGE))
+
+    @property
+    def shift(self) -> float:
+        """``log prod_n Gamma(n)`` of the large counts."""
+        small = self.num_small
+        return float(log_rising(1.0, self.counts[small:] - 1.0) @ self.times[small:])
+
     def log_rising(self, start: FloatArray) -> FloatArray:
-        """``log prod_n (start)_n``, each as often as it occurs."""
-        result: FloatArray = log_rising(start[:, None], self.counts) @ self.times
-        return result
+        """``log prod_n (start)_n``, each as often as it occurs, less the shift."""
+        small, a = self.num_small, start[:, None]
+        if small == len(self.counts):
+            result: FloatArray = log_rising(a, self.counts) @ self.times
+            return result
+        large = log_rising_shifted(a, self.counts[small:]) @ self.times[small:]
+        return log_rising(a, self.counts[:small]) @ self.times[:small] + large
 
 
 class CountHistograms:
@@ -47,6 +68,14 @@ class CountHistograms:
     ----------
     counts : (U, V)
         Count vectors.
+    shifted
+        Whether `log_marginal` leaves out `shift`.
+
+    Attributes
+    ----------
+    shift
+        Part of the log marginal likelihood that does not depend on the parameters; 0 where all
+        counts are below a million.
 
     Examples
     --------
@@ -57,10 +86,12 @@ class CountHistograms:
     True
     """
 
-    def __init__(self, counts: ArrayLike) -> None:
+    def __init__(self, counts: ArrayLike, shifted: bool = False) -> None:
         table = np.asarray(counts)
         self._values = [_Histogram.of(column) for column in table.T]
         self._totals = _Histogram.of(table.sum(axis=1))
+        self._shifted = shifted
+        self.shift = sum(own.shift for own in self._values) - self._totals.shift
 
     @property
     def num_terms(self) -> int:
@@ -79,4 +110,6 @@ class CountHistograms:
             for value, histogram in enumerate(self._values):
                 own += histogram.log_rising(some[:, value])
             result[start : start + size] = own
+        if not self._shifted:
+            result += self.shift
         return result.reshape(a.shape[:-1])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bayes_lcs.core.progress import bar_columns, displayed, says_lines
+from bayes_lcs.core.progress import bar_columns, can_show, displayed, says_lines, write_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,13 +58,8 @@ def growing_table(
         True or False, or None for "when standard error is a terminal". Where it is none, and the
         command asked for `bayes_lcs.core.progress.plain_lines`, every row is a line at once.
     """
-    if enabled is None:
-        enabled = sys.stderr.isatty()
-        if not enabled and says_lines():
-            yield _line_by_line(description, columns)
-            return
-    if not enabled:
-        yield _silent
+    if not can_show(enabled):
+        yield _line_by_line(description, columns) if enabled is None and says_lines() else _silent
         return
     from rich.console import Console, Group
     from rich.live import Live
@@ -98,8 +92,7 @@ def _line_by_line(description: str, columns: Sequence[str]) -> AddRow:
     ) -> None:
         del amount, steps, status  # a line has no bars
         said = ", ".join(f"{name} {cell}" for name, cell in zip(names, cells, strict=True) if cell)
-        sys.stderr.write(f"{description}: {said}\n")
-        sys.stderr.flush()
+        write_line(f"{description}: {said}")
 
     return add
 

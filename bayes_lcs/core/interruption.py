@@ -1,4 +1,4 @@
-"""Ctrl-C that is heard while compiled code runs.
+"""Ctrl-C that is heard while compiled code runs, and workers that end with whoever began them.
 
 Python looks at signals between its own instructions only, and only in the main thread: a program
 that XLA compiles or runs for ten seconds makes Ctrl-C wait for ten seconds. Work that is done in
@@ -7,8 +7,11 @@ another thread leaves the main thread free to hear it.
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -18,9 +21,21 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RunsInterrupted", "children_do_not_hear", "interruptible"]
+__all__ = [
+    "RunsInterrupted",
+    "children_do_not_hear",
+    "end_children",
+    "end_with_parent",
+    "interruptible",
+]
 
 T = TypeVar("T")
+
+LOOK = 0.5
+"""Seconds between looks at whether the parent is still there, where the system does not tell."""
+
+_watched: set[int] = set()
+"""Processes with which this one ends."""
 
 
 class RunsInterrupted(KeyboardInterrupt):
@@ -73,3 +88,36 @@ def interruptible(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, name="interruptible").start()
     return done.result()
+
+
+def end_with_parent(parent: int) -> None:
+    """End this process when the one that began it ends, whatever it is doing then.
+
+    A worker in the middle of a long task would not notice before the task is done. Called again,
+    or in the parent itself, this does nothing.
+
+    Parameters
+    ----------
+    parent
+        The number of the process that began this one.
+    """
+    if parent in (os.getpid(), *_watched):
+        return
+    _watched.add(parent)
+    threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    known = multiprocessing.parent_process()
+    if known is None or known.sentinel is None:  # joblib hands over nothing to wait for
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+    else:
+        known.join()
+    os._exit(1)
+
+
+def end_children() -> None:
+    """End all processes that this one has begun by `multiprocessing`, at once."""
+    for child in multiprocessing.active_children():
+        child.kill()

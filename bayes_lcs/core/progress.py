@@ -11,15 +11,32 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bayes_lcs.core.visible import visible
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.progress import Progress, ProgressColumn
 
-__all__ = ["Tick", "bar_columns", "displayed", "plain_lines", "progress_bar", "says_lines"]
+__all__ = [
+    "Tick",
+    "bar_columns",
+    "can_show",
+    "displayed",
+    "plain_lines",
+    "progress_bar",
+    "reading_bar",
+    "says_lines",
+    "write_line",
+]
 
 SECONDS_BEFORE_BAR = 1.0
 """Work that takes no longer shows no bar."""
+
+LONGEST_NAME = 40
+"""Characters of a file name that a bar shows."""
 
 _seconds_between_lines: float | None = None
 _display: Progress | None = None
@@ -52,6 +69,29 @@ def says_lines() -> bool:
     return _seconds_between_lines is not None
 
 
+def can_show(enabled: bool | None) -> bool:
+    """Return whether a display is wanted and standard error can show it.
+
+    Programs without a terminal, such as services and those with windows, may have none.
+
+    Parameters
+    ----------
+    enabled
+        True or False, or None for "when standard error is a terminal".
+    """
+    stream: Any = sys.stderr
+    if stream is None or getattr(stream, "closed", False):
+        return False
+    return bool(stream.isatty()) if enabled is None else enabled
+
+
+def write_line(text: str) -> None:
+    """Write a line to standard error at once, if there is any."""
+    if can_show(True):
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
 def _line_by_line(description: str, total: int, seconds: float) -> Tick:
     done, last = 0, time.monotonic()
 
@@ -61,8 +101,7 @@ def _line_by_line(description: str, total: int, seconds: float) -> Tick:
         if time.monotonic() - last >= seconds:
             last = time.monotonic()
             share = f"{done / total:.0%}" if total else f"{done}"
-            sys.stderr.write(f"{description}: {share} {status}".rstrip() + "\n")
-            sys.stderr.flush()
+            write_line(f"{description}: {share} {status}".rstrip())
 
     return tick
 
@@ -78,13 +117,11 @@ def progress_bar(description: str, total: int, enabled: bool | None = None) -> I
     enabled
         True or False, or None for "when standard error is a terminal"; see also `plain_lines`.
     """
-    if enabled is None:
-        enabled = sys.stderr.isatty()
-        if not enabled and _seconds_between_lines is not None:
+    if not can_show(enabled):
+        if enabled is None and _seconds_between_lines is not None:
             yield _line_by_line(description, total, _seconds_between_lines)
-            return
-    if not enabled:
-        yield _silent
+        else:
+            yield _silent
         return
     outer = _display
     progress = _new_display() if outer is None else outer
@@ -145,3 +182,11 @@ def bar_columns() -> tuple[ProgressColumn, ...]:
         TimeRemainingColumn(),
         TextColumn("{task.fields[status]}", markup=False),
     )
+
+
+@contextmanager
+def reading_bar(path: Path, total: int) -> Iterator[Tick]:
+    """Show progress of reading a file, counted in bytes or rows; only commands show it."""
+    shown = None if says_lines() else False
+    with progress_bar(f"reading {visible(path.name, LONGEST_NAME)}", total, shown) as tick:
+        yield tick

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.data.storage import write_atomically
 
 __all__ = ["open_arrays", "save_arrays"]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayes_lcs.data.assemble import assemble
-from bayes_lcs.data.columns import RawColumn, RawTable, Source, is_missing, raw_column
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
+from bayes_lcs.data.assemble import array_type, assemble, name_values
+from bayes_lcs.data.column_source import ColumnSource, encode_objects
 from bayes_lcs.data.table import GroupedTable
+from bayes_lcs.io.column_types import ColumnType, is_null
+from bayes_lcs.io.options import GROUP_RULE, MissingRule, MissingValues, Notes
+from bayes_lcs.io.raw_table import RawColumn, Source
 
 __all__ = ["table_from_arrays"]
 
@@ -25,12 +28,12 @@ def table_from_arrays(
     num_labels: int | None = None,
     num_groups: int | None = None,
     feature_names: Sequence[str] | None = None,
-    values: Sequence[Sequence[str]] | None = None,
+    values: Sequence[Sequence[Any]] | None = None,
     label_name: str = "label",
-    label_values: Sequence[str] | None = None,
+    label_values: Sequence[Any] | None = None,
     group_name: str = "group",
-    group_names: Sequence[str] | None = None,
-    missing_values: Iterable[str] = (),
+    group_names: Sequence[Any] | None = None,
+    missing_values: MissingValues = None,
     categorical: bool | Iterable[str] = (),
 ) -> GroupedTable:
     """Code arrays; `GroupedTable.from_arrays` explains the parameters."""
@@ -49,7 +52,7 @@ def table_from_arrays(
 
     if num_values is None:
         if label_values is None and num_labels is not None:
-            label_values = [str(code) for code in range(num_labels)]
+            label_values = range(num_labels)
         if groups is None:
             group_array = np.full(rows, group_names[0] if group_names else "all", dtype=object)
         elif group_names is not None:
@@ -60,11 +63,16 @@ def table_from_arrays(
         if len(columns) != width + 2:
             raise DataError("feature, label and group names must be distinct")
 
-        def read(wanted: Sequence[str]) -> dict[str, RawColumn]:
-            return {name: _factorise(name, columns[name]) for name in wanted}
+        def read(
+            wanted: Sequence[str],
+            rules: Mapping[str, MissingRule],
+            notes: Notes,
+            as_text: Collection[str] = (),  # noqa: ARG001 - arrays have types
+        ) -> dict[str, RawColumn]:
+            return {name: _encode(name, columns[name], rules[name], notes) for name in wanted}
 
         return assemble(
-            RawTable(tuple(columns), Source(), read),
+            ColumnSource(tuple(columns), Source(), read),
             group=group_name,
             label=label_name,
             features=names,
@@ -79,30 +87,42 @@ def table_from_arrays(
         raise DataError(f"num_values has {len(sizes)} entries for {width} features")
     if values is not None and [len(entry) for entry in values] != sizes:
         raise DataError(f"values must list {sizes} names, as num_values says")
-    label_codes, label_names = _codes_or_names(
+    label_codes, label_names, label_type = _codes_or_names(
         np.full(rows, -1) if label_array is None else label_array,
         label_name,
         num_labels,
         label_values,
         "num_labels= or label_values=",
+        MissingRule(),
     )
-    group_codes, named_groups = _codes_or_names(
-        group_array, group_name, num_groups, group_names, "num_groups= or group_names="
+    group_codes, named_groups, group_type = _codes_or_names(
+        group_array,
+        group_name,
+        num_groups,
+        group_names,
+        "num_groups= or group_names=",
+        GROUP_RULE,
     )
-    return GroupedTable(
-        features=_fill(matrix),
-        labels=label_codes,
-        groups=group_codes,
+    kept = group_codes >= 0
+    named = [
+        name_values(range(size) if values is None else values[f]) for f, size in enumerate(sizes)
+    ]
+    table = GroupedTable(
+        features=_fill(matrix)[kept],
+        labels=label_codes[kept],
+        groups=group_codes[kept],
         feature_names=names,
-        values=tuple(
-            tuple(values[f]) if values is not None else _names_or(None, size)
-            for f, size in enumerate(sizes)
-        ),
+        values=tuple(own for own, _ in named),
         label_name=label_name,
         label_values=label_names,
         group_name=group_name,
         group_names=named_groups,
+        value_types=tuple(kind for _, kind in named),
+        label_type=label_type,
+        group_type=group_type,
     )
+    Notes(dropped=int(rows - kept.sum())).warn()
+    return table
 
 
 def _as_array(given: ArrayLike) -> NDArray[Any]:
@@ -130,35 +150,47 @@ def _fill(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _codes_or_names(
-    array: NDArray[Any], what: str, size: int | None, names: Sequence[str] | None, how: str
-) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Integer codes as they are, or text turned into codes in order of first appearance."""
+    array: NDArray[Any],
+    what: str,
+    size: int | None,
+    names: Sequence[Any] | None,
+    how: str,
+    rule: MissingRule,
+) -> tuple[NDArray[Any], tuple[str, ...], ColumnType]:
+    """Return integer codes as they are, or codes of text in order of first appearance."""
     if array.dtype.kind in "biu":
         codes = _fill(array)
         if size is None:
             size = len(names) if names is not None else int(codes.max(initial=-1)) + 1
         if size < 1:
             raise DataError(f"all are missing; say how many there are with {how}", column=what)
-        return codes, _names_or(names, size)
-    column = _factorise(what, array)
+        if names is not None and len(names) != size:
+            raise DataError(f"{len(names)} names were given for {size}")
+        return codes, *name_values(range(size) if names is None else names)
+    notes = Notes()
+    column = _encode(what, array, rule, notes)
+    notes.warn()
+    own = array_type(column.values) or "text"
     if names is None:
-        return column.codes, column.names
-    known = {name: code for code, name in enumerate(names)}
+        return column.codes, column.names, own
+    texts, kind = name_values(names, own)
+    known = {name: code for code, name in enumerate(texts)}
     for code, name in enumerate(column.names):
         if name not in known:
             raise DataError(f"unknown name {name!r}", row=column.first_row(code), column=what)
     recode = np.array([*(known[name] for name in column.names), -1], dtype=np.int32)
-    return recode[column.codes], tuple(names)
+    return recode[column.codes], texts, kind
 
 
-def _factorise(name: str, array: NDArray[Any]) -> RawColumn:
+def _encode(name: str, array: NDArray[Any], rule: MissingRule, notes: Notes) -> RawColumn:
+    """Return an array as codes in order of appearance."""
     mask = np.ma.getmaskarray(array)
     plain = np.ma.getdata(array)
     if plain.dtype.kind == "O":
         known: dict[Any, int] = {}
         codes = np.full(plain.shape, -1, np.int64)
         for row, value in enumerate(plain.tolist()):
-            if not mask[row] and not is_missing(value):
+            if not mask[row] and not is_null(value):
                 try:
                     codes[row] = known.setdefault((type(value), value), len(known))
                 except TypeError:
@@ -167,6 +199,6 @@ def _factorise(name: str, array: NDArray[Any]) -> RawColumn:
                         row=row,
                         column=name,
                     ) from None
-        return raw_column(name, codes, [value for _, value in known])
+        return encode_objects(name, codes, [value for _, value in known], rule, notes)
     uniques, codes = np.unique(plain, return_inverse=True)
-    return raw_column(name, np.where(mask, -1, codes), list(uniques))
+    return encode_objects(name, np.where(mask, -1, codes), uniques, rule, notes)

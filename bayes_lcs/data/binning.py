@@ -15,8 +15,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.data.columns import RawColumn, Source, parse_number
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
+from bayes_lcs.io.column_types import parse_number
+from bayes_lcs.io.raw_table import RawColumn, Source
 
 __all__ = ["bin_column", "bin_names", "check_edges", "column_numbers", "quantile_edges"]
 
@@ -98,19 +99,19 @@ def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
     return (f"< {texts[0]}", *middle, f"≥ {texts[-1]}")
 
 
-def column_numbers(
-    column: RawColumn, missing: frozenset[str], source: Source
-) -> NDArray[np.float64]:
-    """The number each distinct name of a column spells; NaN for missing ones.
+def column_numbers(column: RawColumn, source: Source) -> NDArray[np.float64]:
+    """Return the number that each distinct value of a column is or spells; NaN for none.
 
-    A name that is no number and not missing is an error naming its first row.
+    A value that is no number is an error naming its first row.
     """
-    numbers = np.full(len(column.names), np.nan)
+    if column.values.dtype.kind in "if":
+        return column.values.astype(np.float64)
+    numbers = np.full(len(column.values), np.nan)
     for code, name in enumerate(column.names):
-        number = None if name in missing else parse_number(name)
+        number = parse_number(name)
         if number is not None:
             numbers[code] = number
-        elif name not in missing and name.strip().lower() not in ("nan", "+nan", "-nan"):
+        elif name.strip().lower() not in ("nan", "+nan", "-nan"):
             row = column.first_row(code)
             if row is not None:
                 raise source.error(
@@ -122,18 +123,16 @@ def column_numbers(
     return numbers
 
 
-def bin_column(
-    column: RawColumn, missing: frozenset[str], edges: Sequence[float], source: Source
-) -> NDArray[np.int32]:
+def bin_column(column: RawColumn, edges: Sequence[float], source: Source) -> NDArray[np.int32]:
     """Code a column of numbers by the bins they fall into; -1 is missing.
 
     Examples
     --------
-    >>> ages = RawColumn("age", np.array([0, 1, 2, 3, -1]), ("17", "18", "inf", "?"))
-    >>> bin_column(ages, frozenset("?"), [18, 65], Source()).tolist()
-    [0, 1, 2, -1, -1]
+    >>> ages = RawColumn("age", np.array([0, 1, 2, -1]), np.array([17, 18, np.inf]))
+    >>> bin_column(ages, [18, 65], Source()).tolist()
+    [0, 1, 2, -1]
     """
-    numbers = column_numbers(column, missing, source)
+    numbers = column_numbers(column, source)
     bins = np.searchsorted(np.asarray(edges, dtype=float), numbers, side="right")
     recode = np.append(np.where(np.isnan(numbers), -1, bins), -1).astype(np.int32)
     return recode[column.codes]

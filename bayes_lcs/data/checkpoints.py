@@ -18,11 +18,10 @@ import hashlib
 import io
 import json
 import re
-import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -32,8 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs._version import __version__
-from bayes_lcs.core.errors import CheckpointWarning
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import CheckpointWarning, DataError
 from bayes_lcs.data.storage import check_whole, write_with_checksum
 
 __all__ = [
@@ -41,9 +39,15 @@ __all__ = [
     "Checkpoints",
     "Work",
     "checkpoints",
+    "find_difference",
     "fingerprint",
+    "holds_run",
     "is_keeping",
+    "is_left_over",
+    "kept_works",
     "named_work",
+    "remove_checkpoints",
+    "source_work",
     "work",
 ]
 
@@ -58,6 +62,16 @@ MOST_OF_TIME = 0.1
 RAREST = 25.0
 
 RUN = "run.json"
+"""Settings of a run. Written first and removed first: without this file there is no run."""
+
+FORCED = "forced"
+"""An empty file in the folder of a command's run that may replace the results it finds."""
+
+_OWN = re.compile(
+    r"\.?(run\.json|(\d{4,}-[\w-]+|[\w-]+-[0-9a-f]{16})\.(state|\d{4,})\.npz)"
+    r"(\.sha256)?(\.\d+\.part)?"
+)
+"""Names of the files that are written here."""
 
 _current: Checkpoints | None = None
 
@@ -89,6 +103,7 @@ class Checkpoints:
         """What the run was begun with is written down; a run with anything else is another one."""
         note = self.folder / RUN
         if not note.exists():
+            _remove_files(self.folder)  # what is left of a removal that was cut short
             write_with_checksum(note, lambda part: _write_json(part, settings))
             return
         try:
@@ -98,13 +113,13 @@ class Checkpoints:
                 "this folder of checkpoints is damaged; remove it and begin anew",
                 file=str(self.folder),
             ) from error
-        for name in [*settings, *known]:
-            if known.get(name) != settings.get(name):
-                raise DataError(
-                    f"these checkpoints are of another run: {name} was {known.get(name)!r} and is "
-                    f"{settings.get(name)!r}. Begin anew, or go on as it was begun",
-                    file=str(self.folder),
-                )
+        difference = find_difference(known, settings)
+        if difference is not None:
+            raise DataError(
+                f"these checkpoints are of another run: {difference}. Begin anew, or go on as it "
+                "was begun",
+                file=str(self.folder),
+            )
 
     def next_work(self, kind: str, identity: str) -> Work:
         """The next computation in the order of this run, or of the one that is under way."""
@@ -130,7 +145,7 @@ class Checkpoints:
 
     def remove(self) -> None:
         """Forget everything: the run has ended, and its result is kept elsewhere."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_checkpoints(self.folder)
 
     def write(self, name: str, arrays: Callable[[], Arrays]) -> bool:
         """Write some arrays, or say once that they cannot be kept; later ones are tried again."""
@@ -305,6 +320,51 @@ def _unpacked(found: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
     return pieces
 
 
+def find_difference(before: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+    """Say which setting was another one before; None if none was."""
+    for name in [*now, *before]:
+        if before.get(name) != now.get(name):
+            return f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
+    return None
+
+
+def holds_run(folder: Path) -> bool:
+    """Return whether a run was begun in a folder, and its checkpoints are not removed."""
+    return (folder / RUN).exists()
+
+
+def kept_works(folder: Path) -> list[str]:
+    """Return the names of the files in which computations of a run are kept."""
+    if not holds_run(folder):
+        return []
+    return [path.name for path in folder.glob("*.npz") if _OWN.fullmatch(path.name)]
+
+
+def is_left_over(folder: Path) -> bool:
+    """Return whether a folder holds nothing but what is left of a run that was removed."""
+    if holds_run(folder) or not folder.is_dir():
+        return False
+    return all(path.name == FORCED or _OWN.fullmatch(path.name) for path in folder.iterdir())
+
+
+def remove_checkpoints(folder: Path) -> None:
+    """Remove the checkpoints in a folder, and the folder unless it holds other files.
+
+    A removal that is cut short counts as done: `RUN` goes first.
+    """
+    with suppress(OSError):
+        (folder / RUN).unlink(missing_ok=True)
+        (folder / FORCED).unlink(missing_ok=True)
+        _remove_files(folder)
+        folder.rmdir()
+
+
+def _remove_files(folder: Path) -> None:
+    for path in sorted(folder.iterdir()):
+        if _OWN.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+
+
 def _write_json(path: Path, described: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
 
@@ -360,6 +420,15 @@ def work(kind: str, *decisive: Any) -> Work:
     if _current is None:
         return Work(None)
     return _current.next_work(kind, fingerprint(*decisive))
+
+
+def source_work(source: Any, kind: str, *key: Any) -> Work:
+    """Return a checkpointed computation over a source of rows, known by the rows and ``key``.
+
+    Nothing is kept of a source of which it cannot be told whether its rows have changed.
+    """
+    rows = source.cache_key
+    return Work(None) if rows is None or not is_keeping() else named_work(kind, *rows, *key)
 
 
 def named_work(kind: str, *decisive: Any) -> Work:

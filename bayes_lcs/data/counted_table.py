@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayes_lcs.core.counts import GroupCounts
+from bayes_lcs.core.counts import GroupCounts, count_dtype
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.table import GroupedTable
 
 if TYPE_CHECKING:
@@ -46,6 +46,12 @@ class CountedTable(GroupedTable):
         super().__post_init__()
         if self.counted.schema != self.schema or self.counted.num_groups != self.num_groups:
             raise DataError("counts and names do not fit together")
+        counts = self.counted
+        for array in (counts.labels, counts.features):
+            if array.dtype.kind != "i" or array.min(initial=0) < 0:
+                raise DataError("counts must be integers that are not negative")
+        if (counts.feature_totals > counts.labels[:, :, None]).any():
+            raise DataError("a feature has more values under a label than there are rows")
 
     @property
     def num_rows(self) -> int:
@@ -61,7 +67,7 @@ class CountedTable(GroupedTable):
         """How often each value occurs with each label in each group."""
         return self.counted
 
-    def select_groups(self, groups: Sequence[str] | Sequence[int]) -> CountedTable:
+    def select_groups(self, groups: Sequence[Any]) -> CountedTable:
         """Some groups, given by names or codes, which become the only ones."""
         chosen = self.group_codes(groups)
         names = tuple(self.group_names[code] for code in chosen)
@@ -107,8 +113,10 @@ class CountedTable(GroupedTable):
         from bayes_lcs.data.describe import sha256
 
         digest = hashlib.sha256(sha256(self).encode("ascii"))
+        # By the number of rows, not by the type of the arrays: equal counts have equal hashes.
+        dtype = np.dtype(count_dtype(self.num_rows)).newbyteorder("<")
         for counts in (self.counted.labels, self.counted.features):
-            digest.update(np.ascontiguousarray(counts, dtype="<i4").tobytes())
+            digest.update(np.ascontiguousarray(counts, dtype=dtype).tobytes())
         return digest.hexdigest()
 
     def __repr__(self) -> str:

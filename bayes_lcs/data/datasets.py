@@ -12,9 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayes_lcs.data.errors import DataError, DatasetNotFound
+from bayes_lcs.core.errors import DataError, DatasetNotFound
 from bayes_lcs.data.reader import read_grouped
 from bayes_lcs.data.table import GroupedTable
+from bayes_lcs.io.frames import read_frame
+from bayes_lcs.io.options import CsvOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,10 +171,8 @@ def _checked_path(entry: str) -> Path:
     return path
 
 
-def _text_frame(path: Path, delimiter: str = ",") -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.read_csv(path, sep=delimiter, dtype=str, keep_default_na=False)
+def _typed_frame(path: Path, delimiter: str = ",") -> pd.DataFrame:
+    return read_frame(path, missing_values=("",), options=CsvOptions(delimiter=delimiter))
 
 
 def _plain(name: str, file: str | None = None, **options: Any) -> Callable[[], GroupedTable]:
@@ -182,15 +182,17 @@ def _plain(name: str, file: str | None = None, **options: Any) -> Callable[[], G
 
 def _coupon() -> GroupedTable:
     """Drivers have no identity in the file: equal profiles are taken for one driver."""
-    frame = _text_frame(dataset_path("coupon"))
-    number = frame.groupby(list(_PROFILE), sort=False).ngroup() + 1
+    frame = _typed_frame(dataset_path("coupon"))
+    number = frame.groupby(list(_PROFILE), sort=False, dropna=False).ngroup() + 1
     frame["profile"] = [f"profile-{n:03d}" for n in number]
-    return GroupedTable.from_frame(frame, group="profile", label="Y", ignore=_PROFILE)
+    return GroupedTable.from_frame(
+        frame, group="profile", label="Y", ignore=_PROFILE, missing_values=("",)
+    )
 
 
 def _restaurant() -> GroupedTable:
-    ratings = _text_frame(dataset_path("restaurant_rc", "rating_final.csv"), ";")
-    places = _text_frame(dataset_path("restaurant_rc", "geoplaces.csv"), ";")
+    ratings = _typed_frame(dataset_path("restaurant_rc", "rating_final.csv"), ";")
+    places = _typed_frame(dataset_path("restaurant_rc", "geoplaces.csv"), ";")
     frame = ratings.merge(places, on="placeID", how="left", validate="many_to_one")
     return GroupedTable.from_frame(
         frame, group="userID", label="rating", features=_PLACE, missing_values=("", "?")

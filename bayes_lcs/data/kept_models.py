@@ -2,51 +2,168 @@
 
 An estimator that has ``save`` and ``load`` is asked to use them, any other goes through skops. One
 that has something in it that neither knows is not kept, and fitted again.
+
+A skops file names the classes that it is made of, and to build an object of a class is to run its
+code: `bayes_lcs` has classes that unpickle what they are given. So only the classes in
+`TRUSTED_TYPES` are built, besides those that skops itself trusts.
 """
 
 from __future__ import annotations
 
 import tempfile
-from importlib import import_module
+from collections.abc import Iterable
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from bayes_lcs.core.errors import DataError, one_line
+from bayes_lcs.core.visible import visible
 from bayes_lcs.data.checkpoints import Arrays
 
-__all__ = ["KNOWN_TYPES", "model_arrays", "model_from_arrays", "unknown_types"]
+__all__ = ["TRUSTED_TYPES", "load_trusted", "model_arrays", "model_from_arrays", "untrusted_types"]
 
-KNOWN_TYPES = ("sklearn.tree._tree.Tree",)
-"""Types that skops asks about and that do no harm."""
+TRUSTED_TYPES = (
+    "bayes_lcs.classification.name_columns.NameColumns",
+    "bayes_lcs.classification.rules.RuleClassifier",
+    "bayes_lcs.classification.rules.RuleSet",
+    "bayes_lcs.classification.scan_learners.OneLabel",
+    "bayes_lcs.classification.shared_naive_bayes.SharedNaiveBayesClassifier",
+    "bayes_lcs.clustering.generalized.GeneralizedClusterer",
+    "bayes_lcs.clustering.generalized.Step",
+    "bayes_lcs.clustering.kmeans.KMeans",
+    "bayes_lcs.clustering.learners.classifier.ClassifierLearner",
+    "bayes_lcs.clustering.learners.classifier.FittedClassifier",
+    "bayes_lcs.clustering.learners.naive_bayes.FittedNaiveBayes",
+    "bayes_lcs.clustering.learners.naive_bayes.NaiveBayesLearner",
+    "bayes_lcs.clustering.learners.perceptron_list.FittedPerceptronList",
+    "bayes_lcs.clustering.learners.perceptron_list.PerceptronListLearner",
+    "bayes_lcs.clustering.learners.prototype.FittedPrototypes",
+    "bayes_lcs.clustering.learners.prototype.PrototypeLearner",
+    "bayes_lcs.clustering.learners.stump.FittedStump",
+    "bayes_lcs.clustering.learners.stump.StumpLearner",
+    "bayes_lcs.clustering.learners.unit_space.UnitSpace",
+    "bayes_lcs.clustering.lloyd_blocks.KMeansResult",
+    "bayes_lcs.clustering.mixed_input.ColumnKinds",
+    "bayes_lcs.clustering.online_kmeans.OnlineKMeans",
+    "bayes_lcs.core.counts.GroupCounts",
+    "bayes_lcs.core.mixture.MixtureParameters",
+    "bayes_lcs.core.priors.Gamma",
+    "bayes_lcs.core.schema.Schema",
+    "bayes_lcs.data.table.GroupedTable",
+    "bayes_lcs.inference.diagnostics.Convergence",
+    "bayes_lcs.inference.draws.PosteriorDraws",
+    "bayes_lcs.inference.exact_posterior.ClusteredPosterior",
+    "bayes_lcs.inference.exact_posterior.KnownPartitionPosterior",
+    "bayes_lcs.inference.online_means.OnlineState",
+    "bayes_lcs.inference.partition_sums.PartitionSums",
+    "bayes_lcs.models.clustered.ClusteredNaiveBayes",
+    "bayes_lcs.models.complete_sharing.CompleteSharing",
+    "bayes_lcs.models.no_sharing.NoSharing",
+    "bayes_lcs.models.prototype.Prototype",
+    "sklearn.tree._tree.Tree",
+)
+"""Full names of the classes that saved estimators consist of and that skops does not trust itself.
+
+All hold data only: neither to make them nor to set their attributes does anything else. Trees are
+checked after loading (`_check_trees`). A class that moves is renamed here, and files that were
+saved before are then refused.
+"""
+
+_LONGEST = 1000
+"""Characters that an error shows of the names in a file."""
 
 
-def unknown_types(types: list[str]) -> list[str]:
-    """Those that are neither of this package nor known.
+def untrusted_types(stream: BinaryIO, trusted: Iterable[str] = ()) -> list[str]:
+    """Return the types in a skops file that are not trusted, without loading any of them.
+
+    Parameters
+    ----------
+    stream
+        The file, opened for reading bytes.
+    trusted
+        Full names of types that are trusted besides `TRUSTED_TYPES`.
 
     Examples
     --------
-    >>> unknown_types(["bayes_lcs.core.schema.Schema", "sklearn.tree._tree.Tree", "os.system"])
-    ['os.system']
+    >>> from fractions import Fraction
+    >>> from skops import io
+    >>> untrusted_types(BytesIO(io.dumps([1.5, Fraction(3, 2)])))
+    ['fractions.Fraction']
     """
-    return [name for name in types if not _is_known(name)]
+    from skops import io
+
+    found: Any = stream  # skops declares a path, and opens what zipfile opens
+    return sorted(set(io.get_untrusted_types(file=found)) - {*TRUSTED_TYPES, *trusted})
 
 
-def _is_known(name: str) -> bool:
-    """Whether a type is a class that this package defines, or one known to be harmless.
+def load_trusted(stream: BinaryIO, trusted: Iterable[str] = (), *, advice: str) -> Any:
+    """Return the object in a skops file; raise a `DataError` if a type in it is not trusted.
 
-    What a module of ours merely imports does not count, nor do functions.
+    Parameters
+    ----------
+    stream, trusted
+        As for `untrusted_types`.
+    advice
+        What the user can do about types that are not trusted.
     """
-    if name in KNOWN_TYPES:
-        return True
-    module, _, own = name.rpartition(".")
-    if not module.startswith("bayes_lcs."):
-        return False
+    from skops import io
+
+    allowed = tuple(trusted)
     try:
-        found = getattr(import_module(module), own)
-    except (ImportError, AttributeError):
-        return False
-    return isinstance(found, type) and found.__module__ == module
+        refused = untrusted_types(stream, allowed)
+        if not refused:
+            # Not the types that were found: the file could have been changed in between.
+            loaded = io.load(stream, trusted=[*TRUSTED_TYPES, *allowed])
+            _check_trees(loaded)
+            return loaded
+    except Exception as error:  # whatever skops and zipfile say of a file that is none
+        raise DataError(
+            f"it holds nothing that skops can read ({type(error).__name__}: {one_line(error)})"
+        ) from error
+    names = visible(", ".join(refused), _LONGEST)
+    raise DataError(f"types in it are not known to be harmless: {names}; {advice}")
+
+
+def _check_trees(loaded: Any) -> None:
+    """Raise if a decision tree refers to nodes or columns that are not there.
+
+    scikit-learn follows these numbers without looking, into whatever memory they lead to.
+    """
+    from sklearn.tree._tree import Tree
+
+    waiting, seen = [loaded], set()
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple | set):
+            waiting.extend(value)
+        elif isinstance(value, np.ndarray):
+            waiting.extend(value.flat if value.dtype.kind == "O" else ())
+        elif isinstance(value, Tree):
+            _check_tree(value)
+        else:
+            waiting.extend(getattr(value, "__dict__", {}).values())
+            tree = getattr(value, "tree_", None)
+            if isinstance(tree, Tree) and tree.n_features != value.n_features_in_:
+                raise ValueError("a tree has another number of columns than its estimator")
+
+
+def _check_tree(tree: Any) -> None:
+    numbers = np.arange(tree.node_count)
+    left, right, feature = tree.children_left, tree.children_right, tree.feature
+    is_leaf = left == -1
+    # Children stand after their parent, so that every way down has an end.
+    inside = (numbers < left) & (left < tree.node_count)
+    inside &= (numbers < right) & (right < tree.node_count)
+    inside &= (feature >= 0) & (feature < tree.n_features)
+    if not tree.node_count or not np.all(inside | is_leaf):
+        raise ValueError("a tree refers to nodes or columns that it does not have")
 
 
 def model_arrays(model: Any) -> Arrays | None:
@@ -60,10 +177,10 @@ def model_arrays(model: Any) -> Arrays | None:
         from skops import io
 
         dumped = io.dumps(model)
-        known = not unknown_types(io.get_untrusted_types(data=dumped))
+        is_known = not untrusted_types(BytesIO(dumped))
     except Exception:  # whatever the estimator has in it that cannot be written, or no room
         return None
-    return {"model": np.frombuffer(dumped, dtype=np.uint8)} if known else None
+    return {"model": np.frombuffer(dumped, dtype=np.uint8)} if is_known else None
 
 
 def model_from_arrays(written: Arrays, like: Any) -> Any:
@@ -74,10 +191,4 @@ def model_from_arrays(written: Arrays, like: Any) -> Any:
             path = Path(folder, "model")
             path.write_bytes(content)
             return type(like).load(path)
-    from skops import io
-
-    types = io.get_untrusted_types(data=content)
-    unknown = unknown_types(types)
-    if unknown:
-        raise ValueError(f"a kept model has types that are not known to be harmless: {unknown}")
-    return io.loads(content, trusted=types)
+    return load_trusted(BytesIO(content), advice="remove the checkpoints and begin anew")

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.table import GroupedTable
 
 __all__ = ["MeetingTruth", "meeting_requests"]

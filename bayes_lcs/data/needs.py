@@ -6,11 +6,8 @@ MiB). The constants are fitted to measured peaks, with a margin; ``docs/memory.m
 
 from __future__ import annotations
 
-import os
-
 from bayes_lcs.core.cores import num_cores
-from bayes_lcs.data.csv_reader import MOST_THREADS
-from bayes_lcs.data.extent import Extent
+from bayes_lcs.io.size_estimate import Extent
 
 __all__ = [
     "cluster_disk",
@@ -58,9 +55,7 @@ PAGES = 8 * MIB
 def _pieces(extent: Extent) -> float:
     """Reading in pieces, one after the other: of text, or rows of row groups of Parquet."""
     if extent.is_text:
-        ahead = min(num_cores(), MOST_THREADS)
-        cells = (64.0 + 8.0 * ahead) * extent.piece_cells
-        return (8.0 + 2.0 * ahead) * extent.piece_bytes + cells
+        return 12.0 * extent.piece_bytes + 80.0 * extent.piece_cells
     rows = extent.piece_cells / max(extent.columns, 1)
     streamed = 3.5 * extent.piece_bytes * min(PARQUET_ROWS / max(rows, 1.0), 1.0)
     return min(3.5 * extent.piece_bytes, streamed + PARQUET_COLUMN * extent.columns)
@@ -143,7 +138,7 @@ def scan_memory(
     Learners are kept: of labels that nothing explains a tree is as large as its rows are many, and
     naive Bayes counts every value that a column has. Rows to predict lie in memory together.
     """
-    workers = jobs if jobs > 0 else os.cpu_count() or 1
+    workers = jobs if jobs > 0 else num_cores()
     pieces = min(extent.cell_bytes / 8, 16.0 * MIB) if extent.is_text else 1.7 * extent.piece_bytes
     part = (extent.cell_bytes + 40.0 * extent.cells) / num_parts
     programs = 250.0 * MIB * workers if workers > 1 else 0.0

@@ -4,32 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
+from typing import Any
 
 from bayes_lcs.data.assemble import assemble
-from bayes_lcs.data.columns import RawTable
-from bayes_lcs.data.csv_reader import raw_from_csv
-from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.parquet_reader import raw_from_parquet
+from bayes_lcs.data.column_source import open_file_columns
 from bayes_lcs.data.table import GroupedTable
+from bayes_lcs.io.options import CsvOptions, MissingValues, as_list
 
-__all__ = ["raw_from_file", "read_grouped"]
-
-_NO_TABLES = {
-    b"PK\x03\x04": "is a zip or Excel file; unpack it or save the sheet as CSV",
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "is an old Excel file; save the sheet as CSV",
-    b"\x89HDF\r\n\x1a\n": "is a netCDF or HDF5 file; save its table as CSV or Parquet",
-    b"\x89PNG\r\n\x1a\n": "is a picture, not a table",
-    b"%PDF-": "is a PDF file, not a table; save the table as CSV",
-    b"\xfd7zXZ\x00": "is packed with xz; unpack it first (gzip is read as it is)",
-    b"\x28\xb5\x2f\xfd": "is packed with zstd; unpack it first (gzip is read as it is)",
-    b"BZh91AY&SY": "is packed with bzip2; unpack it first (gzip is read as it is)",
-    b"<!doctype": "is a web page, not a table; did a download fail?",
-    b"<html": "is a web page, not a table; did a download fail?",
-}
-"""How files begin that are taken for tables by mistake."""
-
-_MAGIC_LENGTH = 10
+__all__ = ["read_grouped"]
 
 
 def read_grouped(
@@ -39,11 +21,11 @@ def read_grouped(
     label: str,
     features: Sequence[str] | None = None,
     ignore: Iterable[str] = (),
-    missing_values: Iterable[str] | Mapping[str, Iterable[str]] = ("",),
+    missing_values: MissingValues = None,
     bins: Mapping[str, int] | None = None,
     edges: Mapping[str, Sequence[float]] | None = None,
-    values: Mapping[str, Sequence[str]] | None = None,
-    label_values: Sequence[str] | None = None,
+    values: Mapping[str, Sequence[Any]] | None = None,
+    label_values: Sequence[Any] | None = None,
     categorical: bool | Iterable[str] = (),
     encoding: str = "utf-8",
     delimiter: str | None = None,
@@ -51,18 +33,24 @@ def read_grouped(
 ) -> GroupedTable:
     r"""Read categorical data in groups from a CSV or Parquet file.
 
-    The cells of a text file are names and nothing else: ``007`` and ``NA`` stay what they are,
-    and only cells listed in ``missing_values`` are missing. Values and labels are coded in the
-    order of their numbers if all are numbers, else of their text; groups in order of first
-    appearance. Whatever is wrong with the file is a `DataError` that names line and column.
+    The type of each column follows one rule for all kinds of input. A column of a text file is
+    boolean, integer or float if every cell that is not missing is one in canonical form; one cell
+    such as ``007`` makes it text. Values are named by their text, and numbers match by value: 1 and
+    1.0 are both ``"1"``. Values and labels are coded by size if they are numbers, else in the order
+    of their text, unless a Parquet file declares an ordered dictionary; groups are coded in order
+    of first appearance. Whatever is wrong with the file is a `DataError` that names line and
+    column.
+
+    A first column without a name, as pandas and R write it, is an index. It is not used unless an
+    option names it.
 
     Parameters
     ----------
     path
         A text file (``.csv``, ``.tsv``, ``.txt``, …, plain or gzipped) or a Parquet file.
     group
-        The column that says to which group (user, shop, task) a row belongs. No cell of it may
-        be missing.
+        The column that says to which group (user, shop, task) a row belongs. Rows without a group
+        are left out with a warning.
     label
         The column to be predicted. Missing cells are missing labels.
     features
@@ -70,8 +58,10 @@ def read_grouped(
     ignore
         Columns to leave out.
     missing_values
-        Cells that mean "missing", for all columns, or a mapping from column to cells (columns
-        not in it keep the default, the empty cell). Parquet's nulls and NaN are always missing.
+        Cells that mean "missing" in features and label, or a mapping from column to cells (columns
+        not in it keep the default). By default empty cells and the markers NA, N/A, NaN, NULL
+        and ?, in any case, with a note that says where; in the group column only empty cells,
+        because an identifier may be called "NA". Parquet's nulls and NaN are always missing.
     bins
         Number of quantile bins for columns of numbers: ``{"age": 4}``. Numbers are never binned
         unless asked for.
@@ -79,7 +69,8 @@ def read_grouped(
         Bin edges for columns of numbers: ``{"age": [18, 65]}`` makes the bins below 18, from 18
         up to 65, and 65 and more.
     values
-        All values of a column in the order wanted; any other cell is then an error.
+        All values of a column in the order wanted, also values that do not occur; any other cell
+        is then an error.
     label_values
         The same for the label.
     categorical
@@ -94,6 +85,13 @@ def read_grouped(
         Whether a text file begins with a line of column names. False names the columns
         ``column_1``, ``column_2``, …; a list gives the names of a file without such a line.
 
+    Warns
+    -----
+    DataWarning
+        If rows without a group are left out.
+    DataNote
+        If markers are taken as missing, or an index column is not used.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -105,15 +103,13 @@ def read_grouped(
     >>> table.values, table.features.tolist()
     ((('9', '10'),), [[0], [1], [-1]])
     """
-    raw = raw_from_file(
+    columns = open_file_columns(
         path,
-        encoding=encoding,
-        delimiter=delimiter,
-        header=header,
-        expected=(group, label, *(features or ())),
+        CsvOptions(encoding, delimiter, header),
+        expected=[str(name) for name in (group, label, *as_list(features or ()))],
     )
     return assemble(
-        raw,
+        columns,
         group=group,
         label=label,
         features=features,
@@ -124,35 +120,4 @@ def read_grouped(
         values=values,
         label_values=label_values,
         categorical=categorical,
-    )
-
-
-def raw_from_file(
-    path: str | PathLike[str],
-    *,
-    encoding: str = "utf-8",
-    delimiter: str | None = None,
-    header: bool | Sequence[str] = True,
-    expected: Sequence[str] = (),
-) -> RawTable:
-    """The columns of a file, whose kind its first bytes tell."""
-    path = Path(path).expanduser()
-    if path.is_dir():
-        raise DataError("is a directory; give the path of one file", file=str(path))
-    try:
-        with path.open("rb") as stream:
-            magic = stream.read(_MAGIC_LENGTH)
-    except FileNotFoundError:
-        raise DataError("there is no such file", file=str(path)) from None
-    except OSError as error:
-        raise DataError(f"cannot be opened: {error.strerror}", file=str(path)) from None
-    if not magic:
-        raise DataError("the file is empty", file=path.name)
-    if magic.startswith(b"PAR1") or path.suffix.lower() in (".parquet", ".pq"):
-        return raw_from_parquet(path)
-    for beginning, advice in _NO_TABLES.items():
-        if magic.lower().startswith(beginning.lower()):
-            raise DataError(advice, file=path.name)
-    return raw_from_csv(
-        path, encoding=encoding, delimiter=delimiter, header=header, expected=expected
     )

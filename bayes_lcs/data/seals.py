@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
-from bayes_lcs.data.errors import DataError, one_line
+from bayes_lcs.core.errors import DataError, one_line
 
 __all__ = ["check_seal", "seal", "understood"]
 

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bayes_lcs.data.errors import DataError, one_line
+from bayes_lcs.core.errors import DataError, one_line
 from bayes_lcs.data.seals import check_seal, seal
 
 if TYPE_CHECKING:
@@ -40,31 +40,39 @@ def write_atomically(
 ) -> Path:
     """Let ``write`` fill a temporary file beside ``path``, then move it into place.
 
-    A crash or a full disk leaves the old file, or none; never half a file. Not to be synced are
-    files that nobody needs once this process has ended.
+    A crash or a full disk leaves the old file, or none; never half a file. A symbolic link stays:
+    the file that it leads to is written. Not to be synced are files that nobody needs once this
+    process has ended.
     """
-    target = Path(path)
+    given = Path(path)
+    target = _follow(given)
     if not target.parent.is_dir():
         raise FileNotFoundError(
-            f"{target}: there is no folder {target.parent} to write into; create it first"
+            f"{given}: there is no folder {target.parent} to write into; create it first"
         )
     if target.is_dir():
-        raise IsADirectoryError(f"{target}: this is a folder; give the name of a file in it")
+        raise IsADirectoryError(f"{given}: this is a folder; give the name of a file in it")
+    if target.exists() and not target.is_file():
+        raise OSError(f"{given}: this is a device or a pipe; give the name of a regular file")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         write(temporary)
         if is_synced:
-            with temporary.open("rb") as stream:
+            with temporary.open("r+b") as stream:  # Windows syncs only what may be written to
                 os.fsync(stream.fileno())
         temporary.replace(target)
     except OSError as error:
         # Some libraries put words of their own before those of the system.
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise UnwritableError(error.errno, reason, str(target)) from error
+        raise UnwritableError(error.errno, reason, str(given)) from error
     finally:
         with suppress(OSError):  # a disk that became read-only keeps what it has
             temporary.unlink(missing_ok=True)
-    return target
+    return given
+
+
+def _follow(path: Path) -> Path:
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _checksum_path(path: Path) -> Path:
@@ -78,20 +86,24 @@ def _sha256(path: Path) -> str:
 
 def write_with_checksum(path: str | PathLike[str], write: Callable[[Path], None]) -> Path:
     """`write_atomically`, with the sha256 of the file in another beside it."""
-    target = Path(path)
+    given = Path(path)
+    target = _follow(given)
+    checksum, beside_link = _checksum_path(target), _checksum_path(given)
 
     def write_file(temporary: Path) -> None:
         write(temporary)
         # No checksum of the old file may stand beside the new one, not even for a moment.
-        _checksum_path(target).unlink(missing_ok=True)
+        checksum.unlink(missing_ok=True)
+        if _follow(beside_link) != checksum:
+            beside_link.unlink(missing_ok=True)
 
     def write_checksum(temporary: Path) -> None:
         temporary.write_text(f"{digest}  {target.name}\n", encoding="utf-8")
 
-    write_atomically(target, write_file)
+    write_atomically(given, write_file)
     digest = _sha256(target)
-    write_atomically(_checksum_path(target), write_checksum)
-    return target
+    write_atomically(checksum, write_checksum)
+    return given
 
 
 def check_whole(path: str | PathLike[str]) -> Path:
@@ -100,6 +112,8 @@ def check_whole(path: str | PathLike[str]) -> Path:
     if not source.is_file():
         raise FileNotFoundError(f"{source}: there is no such file")
     checksum = _checksum_path(source)
+    if not checksum.is_file():
+        checksum = _checksum_path(_follow(source))
     if checksum.is_file():
         expected = checksum.read_bytes().split()[:1]
         if expected != [_sha256(source).encode()]:

@@ -10,21 +10,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.validation import as_codes, check_names, check_per_feature, row_indices
+from bayes_lcs.data.validation import (
+    as_codes,
+    check_names,
+    check_per_feature,
+    check_type,
+    row_indices,
+)
+from bayes_lcs.io.column_types import ColumnType, convert_texts, is_null, value_name
+from bayes_lcs.io.options import MissingValues
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bayes_lcs.core.counts import GroupCounts
 
-__all__ = ["GroupedTable"]
+__all__ = ["GroupedTable", "require_table"]
+
+_TYPES = ("value_types", "label_type", "group_type")
+"""Fields that equal tables may differ in."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,12 +64,17 @@ class GroupedTable:
         Per feature the increasing bin edges by which its numbers were coded; empty for a feature
         that is not binned (see `bayes_lcs.data.binning`).
     missing_values
-        Per feature the cells that mean "missing", beside None and NaN.
+        Per feature the cells that mean "missing", beside None and NaN; None for the default rule
+        (see `bayes_lcs.read_grouped`).
     label_missing_values, group_missing_values
         The same for the label and the group column.
     new_group_names, new_groups
         Of a table made by `encode`: the names of the groups never seen, and for each row its
         index into them, -1 where the group is known.
+    value_types, label_type, group_type
+        Type of each feature, of the label and of the groups: ``"boolean"``, ``"integer"``,
+        ``"float"`` or ``"text"``. Numbers match by value, so that tables that differ only in types
+        are equal.
 
     Examples
     --------
@@ -85,23 +101,39 @@ class GroupedTable:
     group_name: str
     group_names: tuple[str, ...]
     edges: tuple[tuple[float, ...], ...] = ()
-    missing_values: tuple[tuple[str, ...], ...] = ()
-    label_missing_values: tuple[str, ...] = ()
-    group_missing_values: tuple[str, ...] = ()
+    missing_values: tuple[tuple[str, ...] | None, ...] = ()
+    label_missing_values: tuple[str, ...] | None = None
+    group_missing_values: tuple[str, ...] | None = ("",)
     new_group_names: tuple[str, ...] = ()
     new_groups: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    value_types: tuple[ColumnType, ...] = ()
+    label_type: ColumnType = "text"
+    group_type: ColumnType = "text"
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         for name in ("feature_names", "label_values", "group_names", "new_group_names"):
             put(self, name, check_names(getattr(self, name), name))
         for name in ("label_missing_values", "group_missing_values"):
-            put(self, name, tuple(getattr(self, name)))
+            cells = getattr(self, name)
+            put(self, name, None if cells is None else tuple(cells))
+        put(self, "missing_values", self.missing_values or (None,) * self.num_features)
+        put(self, "value_types", tuple(self.value_types) or ("text",) * self.num_features)
+        if len(self.value_types) != self.num_features:
+            raise DataError(
+                f"value_types has {len(self.value_types)} entries for {self.num_features} features"
+            )
         for name in ("values", "edges", "missing_values"):
             put(self, name, check_per_feature(getattr(self, name), name, self.num_features))
         for feature, names in zip(self.feature_names, self.values, strict=True):
             if not check_names(names, "values", column=feature):
                 raise DataError("a feature needs at least one value", column=feature)
+        for kind, names, column in (
+            *zip(self.value_types, self.values, self.feature_names, strict=True),
+            (self.label_type, self.label_values, self.label_name),
+            (self.group_type, (), self.group_name),
+        ):
+            check_type(kind, names, column)
         check_names((*self.feature_names, self.label_name, self.group_name), "column names")
         if not self.label_values:
             raise DataError("there must be at least one label value", column=self.label_name)
@@ -129,24 +161,25 @@ class GroupedTable:
     @classmethod
     def from_frame(
         cls,
-        frame: pd.DataFrame,
+        frame: Any,
         *,
-        group: str,
-        label: str,
-        features: Sequence[str] | None = None,
-        ignore: Iterable[str] = (),
-        missing_values: Iterable[str] | Mapping[str, Iterable[str]] = ("",),
-        bins: Mapping[str, int] | None = None,
-        edges: Mapping[str, Sequence[float]] | None = None,
-        values: Mapping[str, Sequence[str]] | None = None,
-        label_values: Sequence[str] | None = None,
-        categorical: bool | Iterable[str] = (),
+        group: Any,
+        label: Any,
+        features: Sequence[Any] | None = None,
+        ignore: Iterable[Any] = (),
+        missing_values: MissingValues = None,
+        bins: Mapping[Any, int] | None = None,
+        edges: Mapping[Any, Sequence[float]] | None = None,
+        values: Mapping[Any, Sequence[Any]] | None = None,
+        label_values: Sequence[Any] | None = None,
+        categorical: bool | Iterable[Any] = (),
     ) -> GroupedTable:
-        """Code a pandas frame. The options are those of `bayes_lcs.read_grouped`.
+        """Code a pandas, polars or Arrow frame, with the options of `bayes_lcs.read_grouped`.
 
-        None, NaN and NA are always missing. A value's name is its text: 3 and 3.0 are both
-        ``"3"``, True is ``"True"``. A Categorical feature or label keeps its categories in their
-        order, unused ones too; a Categorical group column keeps the order and drops the unused.
+        None, NaN, NA and nulls are always missing. A value's name is its text: 3 and 3.0 are both
+        ``"3"``, True is ``"True"``. Values that do not occur are left out, also categories of a
+        Categorical; ``values`` and ``label_values`` declare them. An ordered Categorical keeps its
+        order. Column names may be integers: they are shown as text, and options may give either.
 
         Examples
         --------
@@ -156,10 +189,12 @@ class GroupedTable:
         (('2', '10'),)
         """
         from bayes_lcs.data.assemble import assemble
-        from bayes_lcs.data.frames import raw_from_frame
+        from bayes_lcs.data.column_source import open_columns
 
+        if isinstance(frame, str | PathLike):
+            raise DataError("expected a frame, got a path; read files with bl.read_grouped")
         return assemble(
-            raw_from_frame(frame),
+            open_columns(frame),
             group=group,
             label=label,
             features=features,
@@ -183,21 +218,22 @@ class GroupedTable:
         num_labels: int | None = None,
         num_groups: int | None = None,
         feature_names: Sequence[str] | None = None,
-        values: Sequence[Sequence[str]] | None = None,
+        values: Sequence[Sequence[Any]] | None = None,
         label_name: str = "label",
-        label_values: Sequence[str] | None = None,
+        label_values: Sequence[Any] | None = None,
         group_name: str = "group",
-        group_names: Sequence[str] | None = None,
-        missing_values: Iterable[str] = (),
+        group_names: Sequence[Any] | None = None,
+        missing_values: MissingValues = None,
         categorical: bool | Iterable[str] = (),
     ) -> GroupedTable:
         """Code NumPy arrays, by codes or by names.
 
         With ``num_values`` the features **are codes**: integers from 0, -1 missing. Integer
         labels and groups then are codes too (as many as ``num_labels``, ``num_groups``, or the
-        largest code says). Without it every different entry **is a name**, so -1 is the value
-        ``"-1"``, and missing are None, NaN and what ``missing_values`` lists. Masked entries of
-        a `numpy.ma` array are missing either way. No groups means one group; no labels means
+        largest code says). Without it every different entry **is a value**, so -1 is the value
+        ``"-1"``, and missing are None, NaN and what ``missing_values`` lists, by default as in
+        `bayes_lcs.read_grouped`. Masked entries of a `numpy.ma` array are missing either way. Rows
+        without a group are left out with a warning. No groups means one group; no labels means
         that all are missing, and then ``label_values`` or ``num_labels`` says which there are.
 
         Examples
@@ -247,6 +283,11 @@ class GroupedTable:
         return len(self.label_values)
 
     @property
+    def typed_label_values(self) -> NDArray[Any]:
+        """The labels in code order as values of their type: ints, floats, booleans or text."""
+        return convert_texts(self.label_values, self.label_type)
+
+    @property
     def num_values(self) -> tuple[int, ...]:
         """Number of values of each feature."""
         return tuple(len(names) for names in self.values)
@@ -288,7 +329,7 @@ class GroupedTable:
         """The rows that lack a label. All groups stay."""
         return self.take(self.labels < 0)
 
-    def select_groups(self, groups: Sequence[str] | Sequence[int]) -> GroupedTable:
+    def select_groups(self, groups: Sequence[Any]) -> GroupedTable:
         """The rows of some groups, given by names or codes, which become the only groups."""
         chosen = self.group_codes(groups)
         recode = np.full(self.num_groups + 1, -1, np.int32)  # the last entry serves code -1
@@ -297,28 +338,53 @@ class GroupedTable:
         names = tuple(self.group_names[code] for code in chosen)
         return replace(kept, groups=recode[kept.groups], group_names=names)
 
-    def group_codes(self, groups: Sequence[str] | Sequence[int]) -> list[int]:
-        """Codes of groups that are given by names or codes; others are an error."""
+    def group_codes(self, groups: Sequence[Any]) -> list[int]:
+        """Return codes of groups that are given by names or codes; others are an error.
+
+        Integers are codes. Groups named by booleans or floats may be given as such.
+        """
         known = {name: code for code, name in enumerate(self.group_names)}
         chosen = []
         for group in [groups] if isinstance(groups, str) else groups:
-            code = known.get(group, -1) if isinstance(group, str) else int(group)
+            is_code = isinstance(group, int | np.integer) and not isinstance(group, bool)
+            code = int(group) if is_code else known.get(value_name(group), -1)
             if not 0 <= code < self.num_groups:
                 raise DataError(f"there is no group {group!r}", column=self.group_name)
             chosen.append(code)
         return chosen
 
+    def label_code(self, label: Any) -> int:
+        """Return the code of a label, given as a value or as its name.
+
+        Examples
+        --------
+        >>> table = GroupedTable.from_arrays([["a"], ["b"]], [5, 7])
+        >>> table.label_code(7), table.label_code("7"), table.typed_label_values.tolist()
+        (1, 1, [5, 7])
+        """
+        name = value_name(label)
+        if name not in self.label_values:
+            raise DataError(
+                f"there is no label {label!r}; there are {list(self.label_values)}",
+                column=self.label_name,
+            )
+        return self.label_values.index(name)
+
     def with_labels(self, labels: ArrayLike) -> GroupedTable:
-        """The same rows with other labels: codes, or names with None for missing."""
+        """Return the same rows with other labels: codes, or values with None for missing.
+
+        An array of integers holds codes; other arrays hold labels or their names.
+        """
         array = np.asarray(labels)
         if array.dtype.kind in "iu":
             return replace(self, labels=array)
         known = {name: code for code, name in enumerate(self.label_values)}
         codes = np.full(array.shape, -1, np.int32)
-        for row, name in enumerate(array.tolist()):
-            if name is not None:
+        for row, label in enumerate(array.tolist()):
+            if not is_null(label):
+                name = value_name(label)
                 if name not in known:
-                    raise DataError(f"unknown label {name!r}", row=row, column=self.label_name)
+                    raise DataError(f"unknown label {label!r}", row=row, column=self.label_name)
                 codes[row] = known[name]
         return replace(self, labels=codes)
 
@@ -339,7 +405,7 @@ class GroupedTable:
 
     def encode(
         self,
-        rows: pd.DataFrame | GroupedTable | str | PathLike[str],
+        rows: Any,
         *,
         unseen: Literal["missing", "error"] = "missing",
         encoding: str = "utf-8",
@@ -347,9 +413,10 @@ class GroupedTable:
     ) -> GroupedTable:
         """Code new rows as this table is coded; see `bayes_lcs.data.encode.encode_rows`.
 
-        The label column may be absent. A group never seen gets code -1, and its name is in
-        ``new_group_names``. A feature value never seen becomes missing, or with
-        ``unseen="error"`` an error that names it; a label never seen is always an error.
+        Rows are a pandas, polars or Arrow frame, another table, or the path of a file. The label
+        column may be absent. A group never seen gets code -1, and its name is in
+        ``new_group_names``. A feature value never seen becomes missing with a warning, or with
+        ``unseen="error"`` is an error that names it; a label never seen is always an error.
         """
         from bayes_lcs.data.encode import encode_rows
 
@@ -367,7 +434,7 @@ class GroupedTable:
     def to_frame(self, *, categorical: bool = False) -> pd.DataFrame:
         """The rows by name: group, features, label; missing is None.
 
-        With ``categorical`` the columns are Categoricals that keep order and unused values.
+        With ``categorical`` the columns are ordered Categoricals, with unused values.
         """
         from bayes_lcs.data.frames import frame_from_table
 
@@ -400,8 +467,19 @@ class GroupedTable:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupedTable):
             return NotImplemented
-        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        names = [field.name for field in fields(self) if field.name not in _TYPES]
+        pairs = ((getattr(self, name), getattr(other, name)) for name in names)
         return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
 
     def __hash__(self) -> int:
         return hash(self._sha256)
+
+
+def require_table(data: object) -> None:
+    """Raise an error that names the right functions if data is not a grouped table."""
+    if not isinstance(data, GroupedTable):
+        raise TypeError(
+            f"data must be a GroupedTable, got {type(data).__name__}; make one with "
+            "bl.read_grouped(path, group=, label=) or bl.GroupedTable.from_frame(frame, group=, "
+            "label=)"
+        )

@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
+from bayes_lcs.io.column_types import infer_text_type, parse_number
 
-__all__ = ["as_codes", "check_names", "check_per_feature", "row_indices"]
+__all__ = [
+    "as_codes",
+    "check_names",
+    "check_per_feature",
+    "check_type",
+    "row_indices",
+]
 
 
 def check_names(names: Sequence[str], what: str, column: str | None = None) -> tuple[str, ...]:
@@ -40,13 +47,26 @@ def _is_text(name: str) -> bool:
 
 
 def check_per_feature(
-    entries: Sequence[Sequence[Any]], what: str, num_features: int
-) -> tuple[tuple[Any, ...], ...]:
-    """Return one tuple per feature; nothing given means an empty tuple for each."""
-    given = tuple(tuple(entry) for entry in entries) or ((),) * num_features
+    entries: Sequence[Sequence[Any] | None], what: str, num_features: int
+) -> tuple[tuple[Any, ...] | None, ...]:
+    """Return one tuple or None per feature; nothing given means an empty tuple for each."""
+    given = tuple(None if entry is None else tuple(entry) for entry in entries)
+    given = given or ((),) * num_features
     if len(given) != num_features:
         raise DataError(f"{what} has {len(given)} entries for {num_features} features")
     return given
+
+
+def check_type(kind: str, names: Sequence[str], column: str) -> None:
+    """Raise an error if names do not stand for values of a type."""
+    if kind not in ("boolean", "integer", "float", "text"):
+        raise DataError(f"unknown type of values {kind!r}", column=column)
+    if kind == "float":
+        fits = all(parse_number(name) is not None for name in names)
+    else:
+        fits = kind == "text" or infer_text_type(names) in (kind, None)
+    if not fits:
+        raise DataError(f"the values are not all of type {kind}", column=column)
 
 
 def as_codes(

@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 
 
 def cluster_log_ratios(
-    model: Any, data: GroupedTable, partition: ArrayLike, label: str | None = None
+    model: Any, data: GroupedTable, partition: ArrayLike, label: Any = None
 ) -> FloatArray:
     """Log ratio of each feature value under a label against the rest, in each cluster; ``(K, C)``.
 
@@ -61,9 +61,7 @@ def cluster_log_ratios(
         raise TypeError(f"clusters need a ClusteredNaiveBayes, got {type(model).__name__}")
     if data.num_labels < 2:
         raise ValueError("a log ratio needs at least two labels")
-    if label is not None and label not in data.label_values:
-        raise ValueError(f"there is no label {label!r}; there are {list(data.label_values)}")
-    chosen = data.num_labels - 1 if label is None else data.label_values.index(label)
+    chosen = data.num_labels - 1 if label is None else data.label_code(label)
     counts, z = data.counts(), first_occurrence(partition)
     parameters: Any = model
     theta = parameters.posterior_mode(counts, z).theta  # of each group; alike within a cluster

@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 
 from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.executors import Executor
+from bayes_lcs.data.table import require_table
 from bayes_lcs.evaluation.evidence import conditional_evidence, evidence
 from bayes_lcs.evaluation.log_evidence import EvidenceWarning, LogEvidence
 from bayes_lcs.evaluation.piecewise_predictions import predict_in_pieces
@@ -182,7 +183,8 @@ class Comparison:
         Parameters
         ----------
         rows
-            A frame or table of new rows, of known groups or of groups never seen.
+            New rows, of known groups or of groups never seen: a pandas, polars or Arrow frame, a
+            table, or the path of a CSV or Parquet file.
         unseen : {"missing", "error"}
             What a feature value never seen in training is.
 
@@ -196,6 +198,7 @@ class Comparison:
         weights = probability[kept] / probability[kept].sum()
         total: Any = 0.0
         fits = {}
+        rows = self.data.encode(rows, unseen=unseen)  # once for all models
         for weight, i in zip(weights, kept, strict=True):
             posterior = condition(
                 self.models[i], self.data, draws=DRAWS, chains=CHAINS, seed=self.seed
@@ -258,6 +261,7 @@ def compare(
     >>> found.verdict()[:50]
     'The data support Clustered Naive Bayes very strong'
     """
+    require_table(data)
     given = tuple(models)
     if not given:
         raise ValueError("give at least one model to compare")

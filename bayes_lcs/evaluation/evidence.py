@@ -11,6 +11,7 @@ from bayes_lcs.core.errors import NotExactError
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
+from bayes_lcs.data.table import require_table
 from bayes_lcs.evaluation.annealed_evidence import annealed_evidence
 from bayes_lcs.evaluation.bracketed_evidence import FINE
 from bayes_lcs.evaluation.guided_evidence import guided_evidence
@@ -117,6 +118,7 @@ def evidence(
     >>> bl.evidence(bl.NoSharing(), data).method
     'closed-form'
     """
+    require_table(data)
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     chosen = _best_method(model, data, variant) if method == "auto" else method

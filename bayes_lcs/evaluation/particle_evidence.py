@@ -8,7 +8,6 @@ wanted error needs. Runs led to draws from the posterior give the upper end.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.interruption import RunsInterrupted, interruptible
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.progress import progress_bar
@@ -102,7 +102,7 @@ def _run_all(
     ):
         found: list[FloatArray] = [piece["found"] for piece in written.pieces]
         tick(len(found), what)
-        pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        pool = ThreadPoolExecutor(num_cores())
         try:
             if len(found) < len(calls):
                 # The first call compiles the program for all of them.

@@ -77,7 +77,7 @@ def _factor(
     """Integral of one (label, feature) pair with counts ``(U, V)``."""
     strength_prior = model.strength_prior
     counts, prior = _reduced(counts, prior)
-    histograms = CountHistograms(counts)
+    histograms = CountHistograms(counts, shifted=True)
 
     def log_prior(points: FloatArray) -> FloatArray:
         # The Jacobian of (log K, log ratios) is K times the product of the probabilities.
@@ -108,7 +108,8 @@ def _factor(
 
     mean = counts.sum(axis=0) + prior
     start = np.concatenate([[np.log(strength_prior.mean)], np.log(mean[:-1] / mean[-1])])
-    return log_integral(log_density, start, Broad(draw, log_prior), num_draws, rng)
+    found = log_integral(log_density, start, Broad(draw, log_prior), num_draws, rng)
+    return found._replace(value=found.value + histograms.shift)
 
 
 def _settled_factor(

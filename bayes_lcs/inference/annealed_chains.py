@@ -6,7 +6,6 @@ those that look for the temperatures, those that try them, and those whose weigh
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -19,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.interruption import interruptible
 from bayes_lcs.core.progress import Tick
 from bayes_lcs.data.checkpoints import Arrays, Work
@@ -339,7 +339,7 @@ def _as_arrays(parts: tuple[_Part, ...], beside: Arrays) -> Arrays:
 
 def _num_workers(chains: int) -> int:
     """Threads, at most one for each core, that have equally many chains."""
-    most = min(len(os.sched_getaffinity(0)), chains)
+    most = min(num_cores(), chains)
     return max(workers for workers in range(1, most + 1) if chains % workers == 0)
 
 

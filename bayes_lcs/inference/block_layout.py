@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.counts import GroupCounts
+from bayes_lcs.core.counts import GroupCounts, count_dtype
 from bayes_lcs.core.dirichlet import MAX_TABLE_ENTRIES, log_rising_table
 from bayes_lcs.core.dirichlet_jax import log_rising
 from bayes_lcs.core.schema import Schema
@@ -86,7 +86,7 @@ def block_layout(
     if len(starts) * length <= max_entries:
         table = np.concatenate([log_rising_table(start, max_count) for start in starts])
     else:
-        table = np.zeros(0)
+        length, table = 0, np.zeros(0)  # without tables, offsets of them might not fit their type
     return BlockLayout(
         jnp.asarray(sign),
         jnp.asarray(prior),
@@ -96,9 +96,14 @@ def block_layout(
     )
 
 
-def group_vectors(counts: GroupCounts) -> NDArray[np.int32]:
-    """The counts of every group as vectors ``(U, D)``."""
-    return _with_totals(counts.schema, counts.features).astype(np.int32)
+def group_vectors(counts: GroupCounts, num_latent: int = 0) -> NDArray[np.signedinteger]:
+    """The counts of every group as vectors ``(U, D)``.
+
+    They are int32 if the sums over all groups fit, with ``num_latent`` rows more, else int64.
+    """
+    vectors = _with_totals(counts.schema, counts.features)
+    largest = int(vectors.sum(axis=0).max(initial=0)) + num_latent
+    return vectors.astype(count_dtype(largest), copy=False)
 
 
 def row_dimensions(schema: Schema, features: NDArray) -> NDArray[np.int32]:

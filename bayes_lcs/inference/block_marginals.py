@@ -9,7 +9,6 @@ independent, so they run on all cores.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.bits import subset_sums
+from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.dirichlet import MAX_TABLE_ENTRIES, log_rising, log_rising_table
 
@@ -103,6 +103,6 @@ def log_block_marginals(counts: GroupCounts, feature_prior: FloatArray) -> Float
             side += lookup(int(high[chunk]), low, buffer)
         np.subtract(positive, negative, out=result[chunk])
 
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(num_cores()) as pool:
         list(pool.map(fill, range(len(result))))
     return result.reshape(-1)

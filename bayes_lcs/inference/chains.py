@@ -10,7 +10,6 @@ repeated with more.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.interruption import interruptible
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.data.checkpoints import Arrays, Work, work
@@ -204,7 +204,7 @@ class _Parts:
 
     def __init__(self, problem: ChainProblem, keys: jax.Array, state: Any) -> None:
         self.problem = problem
-        self.count = num_parts(len(keys), len(os.sched_getaffinity(0)))
+        self.count = num_parts(len(keys), num_cores())
         self.keys = jnp.split(keys, self.count)
         self.states = self._split(state)
         self.new_shape = True

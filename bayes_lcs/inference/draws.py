@@ -113,8 +113,9 @@ class PosteriorDraws:
         Parameters
         ----------
         rows
-            A frame or table of new rows, of known groups or of groups never seen. None predicts
-            the rows of the training table that had no label.
+            New rows, of known groups or of groups never seen: a pandas, polars or Arrow frame, a
+            table, or the path of a CSV or Parquet file. None predicts the rows of the training
+            table that had no label.
         unseen : {"missing", "error"}
             What a feature value never seen in training is.
         max_draws

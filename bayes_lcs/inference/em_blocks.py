@@ -21,11 +21,11 @@ from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.statistics import merge_sums
 from bayes_lcs.data.checkpoints import fingerprint
-from bayes_lcs.data.coded import CodedColumns
 from bayes_lcs.inference.em_executor import PlanExecutor, Precision
 from bayes_lcs.inference.mixture_starts import column_counts
 from bayes_lcs.inference.pattern_plan import plan_rows
 from bayes_lcs.inference.plan_files import open_plan, save_plan
+from bayes_lcs.io.encoded_rows import EncodedColumns
 
 __all__ = ["BLOCK_ROWS", "BlockEStep", "BlockFacts", "RowBlock", "RowSlices", "as_they_are"]
 
@@ -38,7 +38,7 @@ BLOCK_ROWS = 1 << 16
 class RowBlock(NamedTuple):
     """Coded rows and their weights; None stands for ones."""
 
-    table: CodedColumns
+    table: EncodedColumns
     weights: FloatArray | None
 
 
@@ -65,7 +65,7 @@ class RowSlices(Sequence[RowBlock]):
     """Rows in memory as blocks, each cut out when it is asked for."""
 
     def __init__(
-        self, table: CodedColumns, weights: FloatArray | None = None, size: int | None = None
+        self, table: EncodedColumns, weights: FloatArray | None = None, size: int | None = None
     ) -> None:
         self.table, self.weights = table, weights
         self.size = BLOCK_ROWS if size is None else size

@@ -22,6 +22,7 @@ from bayes_lcs.core.errors import NotExactError
 from bayes_lcs.core.memory import available_memory, human_bytes
 from bayes_lcs.core.priors import Gamma, fixed_value
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
+from bayes_lcs.data.table import require_table
 from bayes_lcs.inference.block_marginals import log_block_marginals
 from bayes_lcs.inference.exact_posterior import (
     ClusteredPosterior,
@@ -105,6 +106,7 @@ def exact(
     >>> posterior.num_clusters().round(4).tolist()
     [0.0, 0.4706, 0.5294]
     """
+    require_table(data)
     require_labels(data)
     if isinstance(model, PartitionModel):
         return _clustered(model, data, max_groups, progress)

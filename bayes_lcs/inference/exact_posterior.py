@@ -102,8 +102,9 @@ class ExactPosterior(ABC):
         Parameters
         ----------
         rows
-            A frame or table with the feature and group columns of the training table. A group
-            that was never seen is predicted as a new group. Rows are predicted one by one.
+            A pandas, polars or Arrow frame, a table, or the path of a CSV or Parquet file, with the
+            feature and group columns of the training table. A group that was never seen is
+            predicted as a new group. Rows are predicted one by one.
         unseen : {"missing", "error"}
             What a feature value never seen in training is: missing, or an error.
 

@@ -29,9 +29,9 @@ from scipy.optimize import linear_sum_assignment
 from bayes_lcs.core.memory import require_memory
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.data.coded import CodedColumns
 from bayes_lcs.inference.mixture_rows import map_rows, responsibilities
 from bayes_lcs.inference.pattern_plan import PatternPlan
+from bayes_lcs.io.encoded_rows import EncodedColumns
 
 __all__ = ["bootstrap_errors", "information_errors", "observed_information"]
 
@@ -43,7 +43,7 @@ BLOCK_ROWS = 1024
 def observed_information(
     model: Any,
     parameters: MixtureParameters,
-    table: CodedColumns,
+    table: EncodedColumns,
     weights: FloatArray | None = None,
 ) -> FloatArray:
     """Observed information of the log posterior, ``(d, d)``, in natural parameters.
@@ -94,7 +94,7 @@ def _free_cells(schema: Schema) -> NDArray[np.int64]:
 
 
 def _indicators(
-    schema: Schema, table: CodedColumns, free: NDArray[np.int64]
+    schema: Schema, table: EncodedColumns, free: NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray]:
     """Which features a row has, ``(B, F)``, and which free cells, ``(B, free)``."""
     held = np.zeros((table.num_rows, schema.num_cells))
@@ -160,7 +160,7 @@ def _softmax_slope(point: FloatArray) -> FloatArray:
 def information_errors(
     model: Any,
     parameters: MixtureParameters,
-    table: CodedColumns,
+    table: EncodedColumns,
     weights: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Standard errors of the weights ``(K,)`` and of the cells ``(C, K)``.

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.data.coded import CodedColumns, SparseRows
+from bayes_lcs.io.encoded_rows import EncodedColumns, SparseRows
 
 __all__ = ["log_density", "map_rows", "responsibilities"]
 
@@ -43,7 +43,7 @@ def responsibilities(joint: FloatArray) -> FloatArray:
 
 def map_rows(
     parameters: MixtureParameters,
-    table: CodedColumns,
+    table: EncodedColumns,
     function: Callable[[FloatArray], NDArray[Any]],
 ) -> NDArray[Any]:
     """``function(log p(x, z))`` of all rows; ``(rows, K)`` goes in, ``(rows, ...)`` comes out."""
@@ -57,7 +57,7 @@ def map_rows(
     return np.concatenate(pieces)
 
 
-def _dense_joints(parameters: MixtureParameters, table: CodedColumns) -> Iterator[FloatArray]:
+def _dense_joints(parameters: MixtureParameters, table: EncodedColumns) -> Iterator[FloatArray]:
     """A row has a one for each of its cells; a missing cell is one beyond the last, of zeros."""
     with np.errstate(divide="ignore"):
         logs = np.vstack([np.log(parameters.cells), np.zeros((1, parameters.num_components))])
@@ -69,7 +69,7 @@ def _dense_joints(parameters: MixtureParameters, table: CodedColumns) -> Iterato
         for f, offset in enumerate(offsets[:-1]):
             codes = block.column(f)
             cells[:, f] = np.where(codes >= 0, codes + offset, len(logs) - 1)
-        ends = np.arange(len(cells) + 1, dtype=np.int32) * np.int32(cells.shape[1])
+        ends = np.arange(len(cells) + 1) * cells.shape[1]
         ones = csr_array((np.ones(cells.size), cells.ravel(), ends), (len(cells), len(logs)))
         yield weights + ones @ logs
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.mixture import MixtureModel, MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.data.coded import CodedColumns
+from bayes_lcs.io.encoded_rows import EncodedColumns
 
 __all__ = ["PERTURBATION", "column_counts", "draw_start"]
 
@@ -23,12 +23,12 @@ FloatArray = NDArray[np.float64]
 PERTURBATION = 0.1
 
 
-def column_counts(table: CodedColumns, weights: FloatArray | None = None) -> FloatArray:
+def column_counts(table: EncodedColumns, weights: FloatArray | None = None) -> FloatArray:
     """Weight of the rows that have each value, ``(C,)``; missing cells are in none.
 
     Examples
     --------
-    >>> from bayes_lcs.data.coded import DenseRows
+    >>> from bayes_lcs.io.encoded_rows import DenseRows
     >>> column_counts(DenseRows(np.array([[0, 1], [-1, 1]]), (1, 2))).tolist()
     [1.0, 0.0, 2.0]
     """

@@ -160,10 +160,15 @@ def init(design: ParticleDesign, part: Any, length: int, num_particles: int) -> 
     """Particles that have read nothing yet."""
     return ParticleState(
         design.begin(part, num_particles),
-        jnp.zeros((length, num_particles), dtype=jnp.int16),
+        jnp.zeros((length, num_particles), dtype=_place_dtype(design)),
         jnp.zeros(num_particles),
         jnp.zeros(()),
     )
+
+
+def _place_dtype(design: ParticleDesign) -> Any:
+    """Return the type of places: few as they mostly are, in two bytes each."""
+    return jnp.int16 if design.num_places <= np.iinfo(np.int16).max else jnp.int32
 
 
 def _one_hot(places: jax.Array, num_places: int) -> jax.Array:
@@ -187,9 +192,10 @@ def _place(
     top = scores.max(axis=0)
     running = jnp.cumsum(jnp.exp(scores - top), axis=0)
     uniforms = jax.random.uniform(rng_key, (num_particles,), dtype=float)
-    places = (running[:-1] <= uniforms * running[-1]).sum(axis=0).astype(jnp.int16)
+    dtype = state.places.dtype
+    places = (running[:-1] <= uniforms * running[-1]).sum(axis=0).astype(dtype)
     is_led = (jnp.arange(num_particles) == 0) & (forced >= 0)
-    places = jnp.where(is_led, forced.astype(jnp.int16), places)
+    places = jnp.where(is_led, forced.astype(dtype), places)
     new = _one_hot(places, design.num_places)
     state = state._replace(
         held=design.moved(part, state.held, item, own, new),
@@ -283,7 +289,7 @@ def _path_to(
     nowhere = jnp.zeros((design.num_places, 1))
 
     def put(item: jax.Array, state: ParticleState) -> ParticleState:
-        here = places[item].astype(jnp.int16)[None]
+        here = places[item].astype(state.places.dtype)[None]
         new = _one_hot(here, design.num_places)
         return state._replace(
             held=design.moved(part, state.held, item, nowhere, new),
@@ -340,7 +346,7 @@ def _estimates(
         key, order, places = run
         own = design.shuffled(part, order)
         if places is None:
-            nothing = jnp.full((len(stages.ends), len(order)), -1, dtype=jnp.int16)
+            nothing = jnp.full((len(stages.ends), len(order)), -1, dtype=_place_dtype(design))
             lead = _Lead(nothing, nothing)
         else:
             path_key, key = jax.random.split(key)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.data.coded import CodedColumns
+from bayes_lcs.io.encoded_rows import EncodedColumns
 
 __all__ = ["PatternGroup", "group_columns"]
 
@@ -48,7 +48,7 @@ class PatternGroup(NamedTuple):
 class _Group:
     """A group that grows column by column."""
 
-    def __init__(self, table: CodedColumns) -> None:
+    def __init__(self, table: EncodedColumns) -> None:
         self.table = table
         self.columns: list[int] = []
         self.codes = np.zeros(table.num_rows, np.int32)
@@ -90,7 +90,7 @@ class _Group:
         return PatternGroup(tuple(self.columns), self.patterns, self.codes)
 
 
-def _digits(table: CodedColumns, column: int) -> tuple[NDArray, int]:
+def _digits(table: EncodedColumns, column: int) -> tuple[NDArray, int]:
     """A column without negative codes: missing is one value more."""
     codes = table.column(column)
     size = table.num_values[column]
@@ -98,12 +98,12 @@ def _digits(table: CodedColumns, column: int) -> tuple[NDArray, int]:
     return (np.where(missing, size, codes), size + 1) if missing.any() else (codes, size)
 
 
-def group_columns(table: CodedColumns, limit: int) -> list[PatternGroup]:
+def group_columns(table: EncodedColumns, limit: int) -> list[PatternGroup]:
     """Merge all columns into groups of at most ``limit`` patterns; a column with more is alone.
 
     Examples
     --------
-    >>> from bayes_lcs.data.coded import DenseRows
+    >>> from bayes_lcs.io.encoded_rows import DenseRows
     >>> codes = np.array([[0, 0, 0], [1, 1, 0], [0, 0, 1], [1, 1, 1]])
     >>> [group.columns for group in group_columns(DenseRows(codes, (2, 2, 2)), limit=2)]
     [(0, 1), (2,)]
@@ -117,7 +117,7 @@ def group_columns(table: CodedColumns, limit: int) -> list[PatternGroup]:
     return _by_likeness(table, limit)
 
 
-def _in_order(table: CodedColumns, order: list[int], limit: int) -> list[PatternGroup]:
+def _in_order(table: EncodedColumns, order: list[int], limit: int) -> list[PatternGroup]:
     groups: list[PatternGroup] = []
     group = _Group(table)
     for column in order:
@@ -128,7 +128,7 @@ def _in_order(table: CodedColumns, order: list[int], limit: int) -> list[Pattern
     return [*groups, group.done()] if group.columns else groups
 
 
-def _by_likeness(table: CodedColumns, limit: int) -> list[PatternGroup]:
+def _by_likeness(table: EncodedColumns, limit: int) -> list[PatternGroup]:
     """Start with the column of most values; add whichever adds fewest patterns for its size."""
     step = max(table.num_rows // SAMPLE_ROWS, 1)
     width = len(table.num_values)

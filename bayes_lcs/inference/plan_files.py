@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.array_files import open_arrays, save_arrays
-from bayes_lcs.data.errors import DataError
 from bayes_lcs.inference.pattern_plan import Chunk, PatternPlan
 
 __all__ = ["open_plan", "save_plan"]

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from bayes_lcs.core.counts import count_dtype
 from bayes_lcs.core.dirichlet_jax import (
     log_dirichlet_multinomial,
     log_dirichlet_normaliser,
@@ -379,8 +380,9 @@ def pose(model: PrototypeModel, data: GroupedTable, num_adapt: int) -> Prototype
         cells = model.feature_parameters(schema)
     cell, exists = cell_of(schema)
     # No count exceeds a group's rows under one label, known and perhaps to come.
-    of_label = counts.labels
+    of_label, unlabelled = counts.labels, 0
     if rows is not None:
+        unlabelled = len(rows.group)
         of_label = of_label + np.bincount(np.asarray(rows.group), minlength=len(of_label))[:, None]
     largest = int(of_label.max(initial=0))
     design = PrototypeDesign(
@@ -393,8 +395,8 @@ def pose(model: PrototypeModel, data: GroupedTable, num_adapt: int) -> Prototype
     )
     arrays = PrototypeData(
         block_layout(schema, cells, max(largest, 1)),
-        jnp.asarray(group_vectors(counts)),
-        jnp.asarray(counts.labels, dtype=jnp.int32),
+        jnp.asarray(group_vectors(counts, unlabelled)),
+        jnp.asarray(counts.labels, dtype=count_dtype(int(counts.labels.sum()) + unlabelled)),
         jnp.asarray(model.label_parameters(schema)),
         jnp.asarray(np.where(exists, cells.reshape(-1)[cell], 0.0)),
         rows,

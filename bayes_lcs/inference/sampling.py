@@ -86,7 +86,8 @@ def draw_posterior(
     if isinstance(model.feature_prior, Gamma):
         unknown["beta"] = beta
     if labels.shape[-1]:
-        unknown["latent_label"] = labels.astype(np.uint16)
+        narrow = data.num_labels <= 2**16
+        unknown["latent_label"] = labels.astype(np.uint16 if narrow else np.uint32)
     for name in ("prototype", "strength"):
         if name in info:
             unknown[name] = info.pop(name)

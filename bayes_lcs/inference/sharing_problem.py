@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.counts import count_dtype
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.inference import partition_gibbs
@@ -217,7 +218,8 @@ def pose(
     counts = data.counts()
     rows = latent_rows(data, model.shares_labels)
     unlabelled = 0 if rows is None else len(rows.group)
-    max_count = rounded_up(int(counts.labels.sum()) + unlabelled)
+    num_rows = int(counts.labels.sum()) + unlabelled
+    max_count = rounded_up(num_rows)
     learned = model.feature_prior if isinstance(model.feature_prior, Gamma) else None
     prior = (
         np.full((schema.num_labels, schema.num_cells), learned.mean)
@@ -249,8 +251,8 @@ def pose(
     )
     arrays = ProblemData(
         layout,
-        jnp.asarray(group_vectors(counts)),
-        jnp.asarray(label_counts, dtype=jnp.int32),
+        jnp.asarray(group_vectors(counts, unlabelled)),
+        jnp.asarray(label_counts, dtype=count_dtype(num_rows)),
         jnp.asarray(model.label_parameters(schema)),
         rows,
     )

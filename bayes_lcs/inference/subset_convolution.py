@@ -18,7 +18,6 @@ BLAS itself is held to one thread, since its own threads stall on machines that 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bayes_lcs.core.bits import popcounts, subsets_of
+from bayes_lcs.core.cores import num_cores
 from bayes_lcs.core.progress import Tick
 from bayes_lcs.data.checkpoints import Arrays
 
@@ -130,7 +130,7 @@ def _shared_by_target(
         task(0)
         return
     with threadpool_limits(limits=1, user_api="blas"):
-        pool = ThreadPoolExecutor(os.cpu_count() or 1)
+        pool = ThreadPoolExecutor(num_cores())
         try:
             # Largest tasks first, so that the last one to finish is small.
             order = np.argsort(-popcounts(bits), kind="stable").tolist()

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lcs.core.errors import NotExactError
+from bayes_lcs.core.errors import DataError, NotExactError
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.memory import fits
 from bayes_lcs.core.partitions import blocks
-from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.needs import partitions_memory
 from bayes_lcs.data.storage import save_datatree
 from bayes_lcs.data.table import GroupedTable

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.executors import Executor
-from bayes_lcs.data.checkpoints import Arrays
-from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.file_source import FileSource
+from bayes_lcs.data.checkpoints import Arrays, source_work
 from bayes_lcs.data.kept_models import model_arrays, model_from_arrays
-from bayes_lcs.data.place import START, Place
 from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.io.options import CsvOptions
+from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.report.mixture_files import check_enough_rows
 from bayes_lcs.report.spreadsheet import write_csv
 from bayes_lcs.scaling.coreset_leaves import check_size
@@ -39,6 +39,7 @@ def coreset_of_file(
     method: str = "sensitivity",
     stream: bool = False,
     ignore: Iterable[str] = (),
+    missing_values: Iterable[str] | None = None,
     header: bool = True,
     seed: int = 0,
     executor: Executor | None = None,
@@ -54,14 +55,20 @@ def coreset_of_file(
         Where blocks are reduced, in a tree (`bayes_lcs.coreset_tree`); ``stream`` is then not
         looked at.
     """
-    source = FileSource(path, ignore=list(ignore), kind="numbers", header=header)
+    source = FileSampler(
+        path,
+        ignore=list(ignore),
+        kind="numbers",
+        missing_values=missing_values,
+        options=CsvOptions(header=header),
+    )
     _check(source.features, path)
     if executor is not None:
         small = coreset_tree(source, k, size, method=method, random_state=seed, executor=executor)
         check_enough_rows(small.num_rows, k, path)
     elif stream:
         tree = CoresetStream(k, size, method=method, random_state=seed)
-        tree = _streamed(source, tree, seed, Path(path))
+        tree = _push_all(source, tree, seed, Path(path))
         check_enough_rows(tree.num_rows, k, path)
         small = tree.coreset(reduced=True)
     else:
@@ -71,38 +78,33 @@ def coreset_of_file(
     return small, source.features
 
 
-def _all_numbers(source: FileSource, path: Path) -> NDArray[np.float64]:
-    with source.work("reading") as kept:
-        pieces = [piece["rows"] for piece in kept.each_piece()]
-        place = START if kept.state is None else Place.of_numbers(kept.state["place"])
-        for block in source.number_blocks(place):
-            pieces.append(block.to_numpy())
-            check_size(pieces[-1], source.features, path.name)
-            kept.keep(partial(_reached, source.place), {"rows": pieces[-1]})
-        kept.end(partial(_reached, source.place))
-    return np.concatenate(pieces)
+def _all_numbers(source: FileSampler, path: Path) -> NDArray[np.float64]:
+    batches = []
+    for frame in source.number_blocks():
+        batches.append(frame.to_numpy())
+        check_size(batches[-1], source.features, path.name)
+    return np.concatenate(batches)
 
 
-def _streamed(source: FileSource, tree: CoresetStream, seed: int, path: Path) -> CoresetStream:
-    """All rows pushed into a stream."""
-    with source.work("stream", tree.k, tree.size, tree.method, seed) as kept:
-        place = START
+def _push_all(source: FileSampler, tree: CoresetStream, seed: int, path: Path) -> CoresetStream:
+    """Push all rows into a stream; the stream is kept on the way."""
+    with source_work(source, "stream", tree.k, tree.size, tree.method, seed) as kept:
         if kept.state is not None:
-            place = Place.of_numbers(kept.state["place"])
             tree = model_from_arrays(kept.state, tree)
-        for block in source.number_blocks(place):
-            rows = block.to_numpy()
+        for frame in source.number_blocks(skip_rows=tree.num_rows):
+            rows = frame.to_numpy()
             check_size(rows, source.features, path.name)
             tree.push(rows)
             if kept.is_kept:
-                kept.keep(partial(_reached, source.place, copy.deepcopy(tree)))
+                kept.keep(partial(_stream_state, copy.deepcopy(tree)))
     return tree
 
 
-def _reached(place: Place, tree: CoresetStream | None = None) -> Arrays:
-    """How far reading has come, and what was made of the rows."""
-    own = {} if tree is None else model_arrays(tree) or {}
-    return {**own, "place": np.array(place.numbers)}
+def _stream_state(tree: CoresetStream) -> Arrays:
+    arrays = model_arrays(tree)
+    if arrays is None:  # the checkpoint before this one stays
+        raise OSError("there is no room to write the rows of the stream")
+    return arrays
 
 
 def save_coreset(small: Coreset, names: list[str], path: Path) -> Path:

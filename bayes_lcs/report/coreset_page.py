@@ -14,7 +14,7 @@ from bayes_lcs.report.inline_charts import Axis, scatter
 from bayes_lcs.report.page import Origin, provenance, render, save_html, short
 from bayes_lcs.scaling.coresets import Coreset
 
-__all__ = ["coreset_page", "save_coreset_page"]
+__all__ = ["coreset_page", "place_of_page", "save_coreset_page"]
 
 FloatArray = NDArray[np.float64]
 
@@ -68,12 +68,22 @@ def coreset_page(small: Coreset, names: Sequence[str], origin: Origin | None = N
     )
 
 
+def place_of_page(path: Path) -> Path:
+    """Return where the page of a coreset is: beside its file, as ``<stem>-report.html``.
+
+    Examples
+    --------
+    >>> place_of_page(Path("small.parquet")).name
+    'small-report.html'
+    """
+    return path.with_name(f"{path.stem}-report.html")
+
+
 def save_coreset_page(
     small: Coreset, names: Sequence[str], path: Path, origin: Origin | None = None
 ) -> Path:
-    """Write the page beside the file of the coreset, as ``<stem>-report.html``."""
-    target = path.with_name(f"{path.stem}-report.html")
-    return save_html(coreset_page(small, names, origin), target)
+    """Write the page beside the file of the coreset."""
+    return save_html(coreset_page(small, names, origin), place_of_page(path))
 
 
 def _weights(weights: FloatArray) -> dict[str, str]:

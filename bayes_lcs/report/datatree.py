@@ -116,7 +116,7 @@ def exact_datatree(posterior: ExactPosterior, draws: int = 1000, seed: int = 0) 
     attributes["log_evidence"] = repr(posterior.log_evidence)
     return _tree(
         posterior.data,
-        {"z": z.astype(np.uint16)[None]},
+        {"z": z.astype(np.uint16 if z.max(initial=0) < 2**16 else np.uint32)[None]},
         {
             "num_clusters": (z.max(axis=1) + 1)[None],
             "log_probability": log_probability[inverse.reshape(-1)][None],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -13,29 +13,33 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lcs.clustering.mixture import MixtureClusterer
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.memory import available_memory
 from bayes_lcs.core.progress import says_lines
-from bayes_lcs.data.checkpoints import Arrays, work
-from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.extent import table_extent
 from bayes_lcs.data.needs import rows_that_fit
-from bayes_lcs.data.reader import raw_from_file
-from bayes_lcs.data.row_source import RowSource, row_source
 from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.inference.mixture_rows import map_rows, responsibilities
+from bayes_lcs.io.category_encoder import CategoryEncoder
+from bayes_lcs.io.encoded_rows import DenseRows
+from bayes_lcs.io.open_tables import open_file
+from bayes_lcs.io.options import CsvOptions, MissingRule
+from bayes_lcs.io.sampler import RowSource, row_source
+from bayes_lcs.io.size_estimate import table_extent
 from bayes_lcs.report.mixture_page import save_mixture_page
 from bayes_lcs.report.mixture_plots import plot_mixture_profiles
 from bayes_lcs.report.page import Origin
 from bayes_lcs.report.pictures import save_picture
 from bayes_lcs.report.sampling_plots import plot_sampling_curve
 from bayes_lcs.report.spreadsheet import free_name, safe_cells, safe_text, write_csv
+from bayes_lcs.scaling.default_sizes import default_holdout_size, default_initial_size
 from bayes_lcs.scaling.learning_curve import learning_curve_sample
 from bayes_lcs.scaling.result import LearningCurveResult
 
-__all__ = ["check_enough_rows", "cluster_file", "save_clusters"]
+__all__ = ["check_enough_rows", "cluster_file", "sample_sizes", "save_clusters"]
 
-ROWS_AT_ONCE = 1 << 14
-"""Rows whose probabilities of all clusters lie in memory together."""
+MOST_AT_FIRST = 10_000
+"""Rows of the first sample: a command answers sooner than a study has to."""
 
 
 def cluster_file(
@@ -44,19 +48,28 @@ def cluster_file(
     *,
     alpha: float | str,
     abbreviated: str | None = None,
-    initial_size: int = 10_000,
-    holdout_size: int = 10_000,
+    initial_size: int | None = None,
+    holdout_size: int | None = None,
     ignore: Iterable[str] = (),
+    categorical: Iterable[str] = (),
+    missing_values: Iterable[str] | None = None,
     header: bool = True,
     seed: int = 0,
     executor: Executor | None = None,
 ) -> tuple[LearningCurveResult, RowSource]:
-    """Learning-curve sampling of a mixture; small files have smaller samples.
+    """Learning-curve sampling of a mixture; no sample is larger than what fits into memory.
 
-    No sample is larger than what fits into memory.
+    By default a fifth of the rows is held out and an eighth comes first, 10,000 at most of each.
     """
     free = available_memory()
-    source = row_source(path, ignore=list(ignore), header=header, seed=seed)
+    source = row_source(
+        path,
+        ignore=list(ignore),
+        categorical=list(categorical),
+        missing_values=missing_values,
+        header=header,
+        seed=seed,
+    )
     rows = source.num_rows
     extent = replace(table_extent(path, ignore), rows=rows)  # counted now, no longer estimated
     if rows < 2:
@@ -65,7 +78,7 @@ def cluster_file(
             file=Path(path).name,
         )
     check_enough_rows(rows, num_clusters, path)
-    holdout = min(holdout_size, max(rows // 5, 1))
+    first, holdout = sample_sizes(rows, num_clusters, initial_size, holdout_size)
     result = learning_curve_sample(
         MixtureClusterer(
             num_clusters,
@@ -76,7 +89,7 @@ def cluster_file(
         source,
         alpha=alpha,
         abbreviated=abbreviated,
-        initial_size=min(initial_size, max((rows - holdout) // 2, 1)),
+        initial_size=first,
         holdout_size=holdout,
         most_rows=None if free is None else rows_that_fit(extent, num_clusters, free) - holdout,
     )
@@ -86,6 +99,17 @@ def cluster_file(
             file=Path(path).name,
         )
     return result, source
+
+
+def sample_sizes(
+    num_rows: int, num_clusters: int, initial_size: int | None, holdout_size: int | None
+) -> tuple[int, int]:
+    """Return the rows of the first sample and of the hold-out, chosen where they are None."""
+    holdout = default_holdout_size(num_rows) if holdout_size is None else holdout_size
+    if initial_size is None:
+        left = max(num_rows - holdout, 1)
+        initial_size = default_initial_size(left, num_clusters, most=MOST_AT_FIRST)
+    return initial_size, holdout
 
 
 def check_enough_rows(rows: int, num_clusters: int, path: str | PathLike[str]) -> None:
@@ -102,6 +126,7 @@ def save_clusters(
     path: str | PathLike[str],
     folder: Path,
     *,
+    missing_values: Iterable[str] | None = None,
     header: bool = True,
     options: Mapping[str, Any] | None = None,
 ) -> list[Path]:
@@ -120,7 +145,9 @@ def save_clusters(
     )
     counts = None
     if not result.interrupted:  # who presses Ctrl-C does not want to wait for all rows
-        assignments, counts = _save_assignments(model, Path(path), folder, header)
+        assignments, counts = _save_assignments(
+            model, Path(path), folder, header, _rule(missing_values)
+        )
         written.append(assignments)
     origin = Origin("cluster", Path(path), result.random_state, options or {})
     return [save_mixture_page(result, folder, origin, counts), *written]
@@ -131,67 +158,55 @@ def _curve(result: LearningCurveResult) -> pd.DataFrame:
 
 
 def _save_assignments(
-    model: Any, path: Path, folder: Path, header: bool
+    model: Any, path: Path, folder: Path, header: bool, rule: MissingRule
 ) -> tuple[Path, NDArray[np.int64]]:
-    """A column ``cluster`` beside the rows, written piece by piece; and rows a cluster."""
+    """Write a column ``cluster`` beside the rows, batch by batch; return also rows per cluster."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    raw = raw_from_file(path, header=header)
-    assert raw.blocks is not None
-    names = [str(name) for name in model.feature_names_in_]
+    raw = open_file(path, CsvOptions(header=header))
     as_parquet = path.suffix.lower() in (".parquet", ".pq")
     target = folder / f"assignments.{'parquet' if as_parquet else 'csv'}"
-
     counts = np.zeros(len(model.weights_), dtype=np.int64)
+    encoders = [
+        CategoryEncoder(str(name), rule, values, limit=None)
+        for name, values in zip(model.feature_names_in_, model.categories_, strict=True)
+    ]
 
     def write(part: Path) -> None:
         writer: Any = None
-        assert raw.blocks is not None
-        # A file that is written in one go is written again; clusters are not computed again.
-        with work("assignments", raw.stamp, model.weights_, *model.probabilities_) as kept:
-            known: Iterator[Arrays] = kept.each_piece()
-            for block, _ in raw.blocks(list(raw.names)):
-                piece = next(known, None)
-                if piece is None:
-                    piece = _best_clusters(model, block, names)
-                    kept.keep(dict, piece)
-                np.add.at(counts, piece["cluster"], 1)
-                if not as_parquet:
-                    safe = [safe_cells(column) for column in block.columns]
-                    block = pa.table(safe, names=[safe_text(name) for name in block.column_names])
-                for name, values in piece.items():
-                    column = pa.array(values)
-                    block = block.append_column(free_name(name, block.column_names), column)
-                if writer is None:
-                    kind = parquet.ParquetWriter if as_parquet else csv.CSVWriter
-                    writer = kind(str(part), block.schema)
-                writer.write_table(block)
-            kept.end()
+        row = 0
+        for batch in raw.batches(list(raw.names)):
+            assigned = _best_clusters(model, encoders, batch, raw.source, row)
+            row += batch.num_rows
+            np.add.at(counts, assigned["cluster"], 1)
+            if not as_parquet:
+                safe = [safe_cells(column) for column in batch.columns]
+                batch = pa.table(safe, names=[safe_text(name) for name in batch.column_names])
+            for name, values in assigned.items():
+                batch = batch.append_column(free_name(name, batch.column_names), pa.array(values))
+            if writer is None:
+                kind = parquet.ParquetWriter if as_parquet else csv.CSVWriter
+                writer = kind(str(part), batch.schema)
+            writer.write_table(batch)
         if writer is not None:
             writer.close()
 
     return write_atomically(target, write), counts
 
 
-def _best_clusters(model: Any, block: Any, names: list[str]) -> Arrays:
-    """The most probable cluster of each row of a piece, and its probability."""
-    chosen = np.empty(block.num_rows, dtype=np.int64)
-    probability = np.empty(block.num_rows)
-    for start in range(0, block.num_rows, ROWS_AT_ONCE):  # all clusters of all rows may be many
-        some = slice(start, start + ROWS_AT_ONCE)
-        part = block.slice(start, ROWS_AT_ONCE)
-        rows = pd.DataFrame({name: _text(part.column(name)) for name in names})
-        shares = model.predict_proba(rows)
-        chosen[some], probability[some] = shares.argmax(axis=1), shares.max(axis=1)
-    return {"cluster": chosen, "cluster_probability": probability}
+def _rule(missing_values: Iterable[str] | None) -> MissingRule:
+    return MissingRule(None if missing_values is None else frozenset(missing_values))
 
 
-def _text(cells: Any) -> Any:
-    """Cells of a piece as the text that names them, None where missing."""
-    from bayes_lcs.data.arrow_columns import column_from_arrow
-    from bayes_lcs.data.columns import Source
-
-    column = column_from_arrow("", cells, Source())
-    names = [None if name == "" else name for name in column.names]
-    return np.array([*names, None], dtype=object)[column.codes]
+def _best_clusters(
+    model: Any, encoders: list[CategoryEncoder], batch: Any, source: Any, start: int
+) -> dict[str, NDArray[Any]]:
+    """Return the most probable cluster of each row of a batch, and its probability."""
+    codes = np.empty((batch.num_rows, len(encoders)), np.int32, order="F")
+    for f, encoder in enumerate(encoders):
+        raw = encoder.encode(batch.column(encoder.name), source, start)
+        codes[:, f] = encoder.finish().recode[raw]
+    table = DenseRows(codes, tuple(max(len(values), 1) for values in model.categories_))
+    shares = map_rows(model._parameters, table, responsibilities)
+    return {"cluster": shares.argmax(axis=1), "cluster_probability": shares.max(axis=1)}

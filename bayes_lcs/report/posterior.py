@@ -99,7 +99,7 @@ class Posterior:
         return np.bincount(counts, minlength=self.data.num_groups + 1) / len(counts)
 
     def coclustering(
-        self, groups: Sequence[str] | Sequence[int] | None = None
+        self, groups: Sequence[Any] | None = None
     ) -> FloatArray | scipy.sparse.csr_array:
         """Share of the draws in which each pair of groups is together, ``(U, U)``.
 
@@ -114,7 +114,7 @@ class Posterior:
         z = np.asarray(self.datatree["posterior"]["z"])
         z = z.reshape(-1, z.shape[-1])
         if groups is not None:
-            z = z[:, self._codes_of(groups)]
+            z = z[:, self.data.group_codes(groups)]
         z = z.astype(np.int64)
         num_draws, num_groups = z.shape
         if num_groups <= MOST_DENSE_GROUPS:
@@ -136,15 +136,6 @@ class Posterior:
         )
         return (members @ members.T) / num_draws
 
-    def _codes_of(self, groups: Sequence[str] | Sequence[int]) -> list[int]:
-        names: list[str | int] = [groups] if isinstance(groups, str) else list(groups)
-        known = {name: code for code, name in enumerate(self.group_names)}
-        codes = [known.get(name, -1) if isinstance(name, str) else int(name) for name in names]
-        for name, code in zip(names, codes, strict=True):
-            if not 0 <= code < len(self.group_names):
-                raise ValueError(f"there is no group {name!r}")
-        return codes
-
     def diagnostics(self) -> dict[str, dict[str, float]]:
         """R-hat and effective sample sizes of invariants of the partition."""
         return diagnose(self.datatree)
@@ -161,8 +152,9 @@ class Posterior:
         Parameters
         ----------
         rows
-            A frame or table of new rows, of known groups or of groups never seen. None predicts
-            the rows of the training table that had no label.
+            New rows, of known groups or of groups never seen: a pandas, polars or Arrow frame, a
+            table, or the path of a CSV or Parquet file. None predicts the rows of the training
+            table that had no label.
         unseen : {"missing", "error"}
             What a feature value never seen in training is.
         max_draws
@@ -181,11 +173,13 @@ class Posterior:
         loss: ArrayLike | None = None,
         *,
         unseen: Literal["missing", "error"] = "missing",
-    ) -> NDArray[np.str_]:
-        """The label of least expected loss for each row.
+    ) -> NDArray[Any]:
+        """Return the label of least expected loss for each row, in the type of the label column.
 
         Parameters
         ----------
+        rows, unseen
+            As in `predict_proba`.
         loss : (L, L)
             Loss of each decision (column) under each true label (row); 0-1 loss by default.
         """
@@ -196,7 +190,7 @@ class Posterior:
                 f"a column for each decision; got {np.shape(loss)}"
             )
         chosen = decide(self.predict_proba(rows, unseen=unseen), loss)
-        return np.asarray(self.data.label_values)[chosen]
+        return self.data.typed_label_values[chosen]
 
     def save(self, path: str | Path) -> Path:
         """Write the posterior as netCDF, atomically, with a checksum beside it."""

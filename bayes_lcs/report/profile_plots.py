@@ -28,7 +28,7 @@ def plot_cluster_profiles(
     partition: ArrayLike,
     ax: Axes | None = None,
     *,
-    label: str | None = None,
+    label: Any = None,
 ) -> Axes:
     """How far every feature value speaks for a label, in every cluster.
 
@@ -51,7 +51,7 @@ def plot_cluster_profiles(
     clusters = blocks(partition)
     order = sorted(range(len(clusters)), key=lambda k: (-len(clusters[k]), clusters[k][0]))
     columns = [_column_name([data.group_names[u] for u in clusters[k]]) for k in order]
-    spoken = data.label_values[-1] if label is None else label
+    spoken = data.label_values[-1 if label is None else data.label_code(label)]
     rest = [name for name in data.label_values if name != spoken]
     against = rest[0] if len(rest) == 1 else "the rest"
     return draw_profiles(

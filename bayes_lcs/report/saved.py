@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.data.seals import understood
 from bayes_lcs.data.storage import load_datatree
 from bayes_lcs.report.posterior import Posterior

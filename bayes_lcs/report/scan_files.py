@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from bayes_lcs.core.progress import progress_bar, says_lines
 from bayes_lcs.core.visible import visible
 from bayes_lcs.data.checkpoints import Arrays, named_work
-from bayes_lcs.data.columns import RawColumn, RawTable, Source, parse_number
-from bayes_lcs.data.reader import raw_from_file
 from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.io.open_tables import open_file
+from bayes_lcs.io.options import CsvOptions
 from bayes_lcs.report.page import Origin
 from bayes_lcs.report.pictures import save_picture
 from bayes_lcs.report.scan_page import save_scan_page
@@ -38,7 +38,6 @@ def save_scan(
     folder: Path,
     predict: str | PathLike[str] | None = None,
     *,
-    header: bool = True,
     source: Path | str = "",
     options: Mapping[str, Any] | None = None,
 ) -> list[Path]:
@@ -56,9 +55,9 @@ def save_scan(
     )
     predicted: dict[str, Any] = {}
     if predict is not None:
-        raw = raw_from_file(predict, header=header)
-        rows = _rows(raw, classifier)
-        decisions, chances = _predicted(classifier, rows, raw.stamp)
+        rows = classifier._known(predict)
+        stamp = open_file(predict, classifier._spec.options).stamp
+        decisions, chances = _predicted(classifier, rows, stamp)
         shown = rows.copy()
         shown.insert(0, free_name("decision", shown.columns), decisions)
         for label, column in zip(classifier.classes_, chances.T, strict=True):
@@ -79,7 +78,7 @@ def _predicted(
     with named_work("predictions", stamp, list(rows.columns), scanned) as kept, bar as tick:
         pieces: list[Arrays] = list(kept.each_piece())
         for start in range(len(pieces) * ROWS_AT_ONCE, len(rows), ROWS_AT_ONCE):
-            some = classifier._known(rows.iloc[start : start + ROWS_AT_ONCE])
+            some = rows.iloc[start : start + ROWS_AT_ONCE]
             chances = classifier._probabilities(some)
             decisions = classifier._decisions(some, chances)
             pieces.append({"decisions": decisions, "chances": chances})
@@ -97,63 +96,16 @@ def check_rows_to_predict(
     *,
     header: bool = True,
 ) -> None:
-    """Look, before any work, for a file to predict for and for the columns that it must have."""
-    expected = raw_from_file(trained_on, header=header, expected=tuple(left_out)).names
-    raw = raw_from_file(path, header=header)
-    _check_columns(raw, [name for name in expected if name not in left_out])
-
-
-def _check_columns(raw: RawTable, names: Iterable[str]) -> None:
-    for name in names:
-        if name not in raw.names:
-            raise raw.source.error("the classifier needs this column; it is not there", column=name)
+    """Check, before any work, that a file to predict for has the columns that it must have."""
+    options = CsvOptions(header=header)
+    trained = open_file(trained_on, options, expected=tuple(left_out))
+    table = open_file(path, options)
+    for name in trained.names:
+        if name not in (*left_out, trained.index, *table.names):
+            raise table.source.error(
+                "the classifier needs this column; it is not there", column=name
+            )
 
 
 def _write_text(path: Path, text: str) -> None:
     path.write_text(visible(text, keep="\n"), encoding="utf-8")
-
-
-def _rows(raw: RawTable, classifier: PartialScanClassifier) -> pd.DataFrame:
-    """The features of a file, of the kinds that were learned from; its text lies in no memory."""
-    import pandas as pd
-
-    from bayes_lcs.data.arrow_columns import column_from_arrow
-
-    names = [str(name) for name in classifier.feature_names_in_]
-    _check_columns(raw, names)
-    assert raw.blocks is not None
-    pieces: list[pd.DataFrame] = []
-    start = 0
-    for block, _ in raw.blocks(names):
-        columns = [column_from_arrow(name, block.column(name), raw.source) for name in names]
-        kinds = [column.name in classifier._kinds.names for column in columns]
-        cells = [
-            _values(column, is_name, raw.source, start)
-            for column, is_name in zip(columns, kinds, strict=True)
-        ]
-        pieces.append(pd.DataFrame(dict(zip(names, cells, strict=True)), columns=names))
-        start += block.num_rows
-    if not pieces:
-        raise raw.source.error("there are no rows")
-    return pd.concat(pieces, ignore_index=True)
-
-
-def _values(column: RawColumn, is_name: bool, source: Source, start: int) -> NDArray[Any]:
-    """Names, or numbers, of a piece whose first row is row ``start`` of its file."""
-    numbers: list[float] = []
-    for code, text in enumerate(column.names):
-        number = None if is_name else parse_number(text) if text else np.nan
-        wrong = ""
-        if "\x00" in text:
-            wrong = "the cell holds a NUL byte; the file is damaged or not a text file"
-        elif not is_name and (number is None or np.isinf(number)):
-            what = "not a number" if number is None else "infinite, not a number"
-            wrong = f"{visible(text, 60)!r} is {what}, as this column was in training"
-        if wrong:
-            row = column.first_row(code)
-            raise source.error(wrong, row=None if row is None else start + row, column=column.name)
-        if number is not None:
-            numbers.append(number)
-    if is_name:
-        return np.array([*column.names, None], dtype=object)[column.codes]
-    return np.array([*numbers, np.nan])[column.codes]

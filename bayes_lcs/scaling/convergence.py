@@ -12,10 +12,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bayes_lcs.core.progress import progress_bar
-from bayes_lcs.data.row_source import row_source
 from bayes_lcs.scaling.controller import stage_sizes
+from bayes_lcs.scaling.default_sizes import (
+    default_holdout_size,
+    default_initial_size,
+    num_components_of,
+)
 from bayes_lcs.scaling.known_values import with_known_values
 from bayes_lcs.scaling.trainer import EstimatorTrainer
+from bayes_lcs.scaling.training_rows import open_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,9 +34,9 @@ def convergence_curves(
     y: Any = None,
     *,
     thresholds: Sequence[float] = (1e-2, 1e-3, 1e-4, 1e-5),
-    initial_size: int = 40_000,
+    initial_size: int | None = None,
     growth: float = 2.0,
-    holdout_size: int = 10_000,
+    holdout_size: int | None = None,
     scoring: Callable[..., float] | None = None,
     random_state: int = 0,
     progress: bool | None = None,
@@ -67,8 +72,10 @@ def convergence_curves(
     import pandas as pd
     from sklearn.base import clone
 
-    rows = row_source(source, y, seed=random_state)
+    rows = open_rows(estimator, source, y, seed=random_state)
     estimator = with_known_values(estimator, rows)
+    if holdout_size is None:
+        holdout_size = default_holdout_size(rows.num_rows)
     trainers = {
         threshold: EstimatorTrainer(
             clone(estimator).set_params(tol=threshold),
@@ -79,7 +86,10 @@ def convergence_curves(
         )
         for threshold in thresholds
     }
-    sizes = stage_sizes(initial_size, growth, rows.num_rows - holdout_size)
+    num_rows = rows.num_rows - holdout_size
+    if initial_size is None:
+        initial_size = default_initial_size(num_rows, num_components_of(estimator))
+    sizes = stage_sizes(initial_size, growth, num_rows)
     found = []
     with progress_bar("convergence curves", len(sizes) * len(trainers), progress) as tick:
         for size in sizes:

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_array
 
-from bayes_lcs.data.checkpoints import Arrays, Work, work
-from bayes_lcs.data.errors import DataError
-from bayes_lcs.data.file_source import FileSource
-from bayes_lcs.data.number_rows import RowRange
-from bayes_lcs.data.place import START, Place
+from bayes_lcs.core.errors import DataError
+from bayes_lcs.data.checkpoints import Arrays, Work, source_work, work
+from bayes_lcs.io.formats.parquet_ranges import RowRange
+from bayes_lcs.io.sampler import FileSampler
 
 __all__ = ["LARGEST_NUMBER", "Leaves", "Node", "Unread", "UnreadLeaves", "check_size", "leaves_of"]
 
@@ -65,7 +64,7 @@ def leaves_of(source: Any, sample_weight: Any, size: int, someone_reads: bool) -
 
     With ``someone_reads``, those of Parquet files are left to whoever reduces them.
     """
-    if not isinstance(source, FileSource):
+    if not isinstance(source, FileSampler):
         return ArrayLeaves(source, sample_weight, size)
     ranges = source.row_ranges(size) if someone_reads else None
     return FileLeaves(source, size) if ranges is None else UnreadLeaves(source, ranges)
@@ -98,13 +97,13 @@ class Leaves(ABC):
 class UnreadLeaves(Leaves):
     """Of Parquet files that workers read."""
 
-    def __init__(self, source: FileSource, ranges: list[list[RowRange]]) -> None:
+    def __init__(self, source: FileSampler, ranges: list[list[RowRange]]) -> None:
         super().__init__()
         self._source, self._ranges = source, ranges
 
     def work(self, *decisive: Any) -> Work:
         """Known by the files."""
-        return self._source.work("tree", "unread", *decisive)
+        return source_work(self._source, "tree", "unread", *decisive)
 
     def __iter__(self) -> Iterator[Unread]:
         for number in range(self._number, len(self._ranges)):
@@ -137,34 +136,34 @@ class ArrayLeaves(Leaves):
 class FileLeaves(Leaves):
     """Of files that are read here."""
 
-    def __init__(self, source: FileSource, size: int) -> None:
+    def __init__(self, source: FileSampler, size: int) -> None:
         super().__init__()
-        self._source, self._size, self._read = source, size, START
+        self._source, self._size, self._rows_read = source, size, 0
         self._rest: FloatArray | None = None
 
     def work(self, *decisive: Any) -> Work:
         """Known by the files."""
-        return self._source.work("tree", *decisive)
+        return source_work(self._source, "tree", *decisive)
 
     @property
     def place(self) -> Arrays:
         """Where the next leaf begins: rows that were read and not given away come first."""
         rest = np.zeros((0, 0)) if self._rest is None else self._rest
-        return {**super().place, "read": np.array(self._read.numbers), "rest": rest}
+        return {**super().place, "read": np.array(self._rows_read), "rest": rest}
 
     def go_on(self, place: Arrays) -> None:
         """Begin there."""
         super().go_on(place)
         self._rest = place["rest"] if len(place["rest"]) else None
-        self._read = Place.of_numbers(place["read"])
+        self._rows_read = int(place["read"])
 
     def __iter__(self) -> Iterator[Node]:
         yield from self._whole()
-        for frame in self._source.number_blocks(self._read):
+        for frame in self._source.number_blocks(self._rows_read):
             piece = frame.to_numpy()
             check_size(piece, self._source.features, None)
             self._rest = piece if self._rest is None else np.concatenate([self._rest, piece])
-            self._read = self._source.place
+            self._rows_read += len(piece)
             yield from self._whole()
         if self._rest is not None and len(self._rest):
             rows, self._rest = self._rest, None

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_array
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.data.seals import understood
 from bayes_lcs.data.storage import load_datatree, save_datatree
+from bayes_lcs.io.frames import numeric_rows
 from bayes_lcs.scaling.coresets import Coreset, coreset
 
 __all__ = ["CoresetStream"]
@@ -106,7 +107,7 @@ class CoresetStream:
         sample_weight : array-like of shape (n_samples,)
             Their weights.
         """
-        X = check_array(X, dtype=[np.float64, np.float32])
+        X = check_array(numeric_rows(X), dtype=[np.float64, np.float32])
         self._check_width(X.shape[1])
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self.num_rows += len(X)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.local_executor import LocalExecutor
 from bayes_lcs.data.checkpoints import Arrays
-from bayes_lcs.data.file_source import FileSource
-from bayes_lcs.data.number_rows import NumberReader
-from bayes_lcs.data.raw_tables import lies_in_pieces
+from bayes_lcs.io.formats.parquet_ranges import NumberReader
+from bayes_lcs.io.open_tables import is_streamed
+from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.scaling.coreset_leaves import Node, Unread, UnreadLeaves, check_size, leaves_of
 from bayes_lcs.scaling.coresets import Coreset, coreset
 
@@ -88,9 +88,9 @@ def coreset_tree(
             raise ValueError(f"{name} must be at least 1, got {value}")
     runner: Executor = LocalExecutor() if executor is None else executor
     reduce_node = partial(_reduced, k, size, method, int(random_state))
-    if sample_weight is not None and (lies_in_pieces(X) or isinstance(X, FileSource)):
+    if sample_weight is not None and (is_streamed(X) or isinstance(X, FileSampler)):
         raise ValueError("sample_weight is for arrays")
-    source = FileSource(X, kind="numbers") if lies_in_pieces(X) else X
+    source = FileSampler(X, kind="numbers") if is_streamed(X) else X
     leaves = leaves_of(source, sample_weight, block_rows, someone_reads=executor is not None)
     reduce_leaf: Any = reduce_node
     if isinstance(leaves, UnreadLeaves):

@@ -26,8 +26,9 @@ from sklearn.utils.validation import _check_sample_weight
 from bayes_lcs.clustering.exhaustive_kmeans import exhaustive_kmeans
 from bayes_lcs.clustering.kmeans import KMeans
 from bayes_lcs.clustering.kmeans_starts import draw_centers, nearest
-from bayes_lcs.data.categories import code_rows, learn_categories
 from bayes_lcs.data.checkpoints import Arrays, Work, work
+from bayes_lcs.io.frames import as_frame, numeric_rows
+from bayes_lcs.io.ordinal_encoding import encode_columns, learn_categories
 from bayes_lcs.scaling.coreset_bounds import Bound, num_first_draws, size_for
 from bayes_lcs.scaling.coreset_importance import METHODS, Importance, draw_places, importance
 
@@ -62,6 +63,8 @@ class Coreset:
     distortions
         Costs on the coreset over those on the data, less one, of a few sets of centres that were
         drawn from the data: a check, not a promise.
+    feature_names
+        Names of the columns of the points, if the data had names.
     """
 
     points: Any
@@ -73,6 +76,7 @@ class Coreset:
     total_weight: float
     bound: Bound | None = None
     distortions: tuple[float, ...] = ()
+    feature_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Number of points."""
@@ -117,11 +121,14 @@ class Coreset:
             clusterer = KMeans(n_clusters, init=centers)
         else:
             clusterer = KMeans(n_clusters, n_init=n_init, random_state=random_state)
-        return clusterer.fit(self.points, sample_weight=self.weights)
+        points = self.points
+        if self.feature_names:
+            points = pd.DataFrame(np.asarray(points), columns=list(self.feature_names))
+        return clusterer.fit(points, sample_weight=self.weights)
 
     def distortion(self, X: Any, centers: Any, sample_weight: Any = None) -> float:
         """Cost of some centres on the coreset over that on the data, less one."""
-        data = check_array(X, dtype=[np.float64, np.float32])
+        data = check_array(numeric_rows(X), dtype=[np.float64, np.float32])
         weights = _check_sample_weight(sample_weight, data, dtype=np.float64)
         mine = self.weights @ nearest(np.asarray(self.points, data.dtype), centers)[1]
         return float(mine / (weights @ nearest(data, centers)[1]) - 1.0)
@@ -183,7 +190,14 @@ def coreset(
     True
     """
     _check(k, size, method, objective, epsilon)
-    rows = X if objective == "categorical" else check_array(X, dtype=[np.float64, np.float32])
+    names: tuple[str, ...] = ()
+    if objective == "categorical":
+        rows = as_frame(X)
+    else:
+        X = numeric_rows(X)
+        if isinstance(X, pd.DataFrame) and all(isinstance(name, str) for name in X.columns):
+            names = tuple(X.columns)
+        rows = check_array(X, dtype=[np.float64, np.float32])
     space = _cells(rows) if objective == "categorical" else rows
     weights = _check_sample_weight(sample_weight, space, dtype=np.float64, ensure_non_negative=True)
     kept = np.flatnonzero(weights > 0)
@@ -211,7 +225,7 @@ def coreset(
     indices = kept[chosen]
     points = rows.iloc[indices] if isinstance(rows, pd.DataFrame) else np.asarray(rows)[indices]
     total, of = float(own.sum()), (method, objective, len(weights))
-    return Coreset(points, drawn, indices, *of, total, bound, tuple(checks))
+    return Coreset(points, drawn, indices, *of, total, bound, tuple(checks), names)
 
 
 def _reached(
@@ -297,8 +311,8 @@ def _cells(rows: Any) -> NDArray[np.float32]:
     """One column a value: the squared distance of two rows is the number of cells that differ."""
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
     columns = [frame.iloc[:, f] for f in range(frame.shape[1])]
-    known = [learn_categories(column, (), str(name)) for name, column in frame.items()]
-    table = code_rows(columns, known, (), unknown="missing", names=list(map(str, frame.columns)))
+    known = [learn_categories(column, None, str(name)) for name, column in frame.items()]
+    table = encode_columns(columns, known, names=list(map(str, frame.columns)))
     blocks = []
     for f, values in enumerate(known):
         # A missing cell is near to none, and half as far from all values as they are apart.

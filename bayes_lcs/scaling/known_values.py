@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bayes_lcs.data.row_source import RowSource
+from bayes_lcs.io.options import as_list
+from bayes_lcs.io.sampler import RowSource
 
 __all__ = ["with_known_values"]
 
@@ -30,8 +31,7 @@ def with_known_values(estimator: Any, source: RowSource) -> Any:
     if not (isinstance(known.get("categories"), str) and known["categories"] == "auto"):
         return estimator
     given = known.get("missing_values")
-    missing = [] if given is None else list(given) if isinstance(given, list | tuple) else [given]
-    values = source.values(missing)
+    values = source.values(None if given is None else as_list(given), known.get("categorical"))
     if values is None:
         return estimator
     from sklearn.base import clone

@@ -20,10 +20,11 @@ from typing import Any, Literal
 
 from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.growing_table import AddRow, growing_table
-from bayes_lcs.data.row_source import RowSource, row_source
+from bayes_lcs.io.sampler import RowSource
 from bayes_lcs.scaling.abbreviation import abbreviation
 from bayes_lcs.scaling.baseline import default_baseline
 from bayes_lcs.scaling.controller import Rule, Run, Stage, run_stages, stage_sizes
+from bayes_lcs.scaling.default_sizes import default_initial_size, num_components_of
 from bayes_lcs.scaling.hindsight import hindsight
 from bayes_lcs.scaling.known_values import with_known_values
 from bayes_lcs.scaling.lookahead import fitted
@@ -32,6 +33,7 @@ from bayes_lcs.scaling.rates import benefit_per_hour, seconds_text
 from bayes_lcs.scaling.result import LearningCurveResult
 from bayes_lcs.scaling.stopping import Decision, myopic, within_memory
 from bayes_lcs.scaling.trainer import EstimatorTrainer
+from bayes_lcs.scaling.training_rows import open_rows
 from bayes_lcs.scaling.utility import Preferences
 
 __all__ = ["learning_curve_sample"]
@@ -48,9 +50,9 @@ def learning_curve_sample(
     y: Any = None,
     *,
     alpha: float | str = 0.2,
-    initial_size: int = 40_000,
+    initial_size: int | None = None,
     growth: float = 2.0,
-    holdout_size: int = 10_000,
+    holdout_size: int | None = None,
     abbreviated: str | None = None,
     method: Literal["myopic", "fitted", "full", "oracle"] = "myopic",
     components: Sequence[int] | None = None,
@@ -73,16 +75,20 @@ def learning_curve_sample(
         A scikit-learn estimator with ``fit`` and ``score``; cloned, so it is left as it is.
     source
         An array, a pandas frame, a SciPy sparse matrix, the path of a CSV or Parquet file or of a
-        folder of them; or a source made by :func:`bayes_lcs.row_source`, which has options.
+        folder of them; or a source made by :func:`bayes_lcs.row_source`, which has options. Files
+        are read as categories for estimators that encode them, and as numbers for others.
     y
-        The target of an array, for estimators that need one.
+        The target, for estimators that need one: an array, or the name of a column of a frame or
+        file, which then is not a feature.
     alpha
         What waiting costs, in benefit per hour, or a text such as ``"1% per 10 minutes"``. Benefit
         is 0 for the baseline and 1 for full training on all rows.
     initial_size, growth
-        Rows of the first sample, and the factor by which samples grow.
+        Rows of the first sample, and the factor by which samples grow. By default an eighth of the
+        rows, but no more than 40,000, and no fewer than 200 or the number of components.
     holdout_size
-        Rows kept for scoring, on which nothing is ever trained.
+        Rows kept for scoring, on which nothing is ever trained. By default a fifth of the rows, but
+        no more than 10,000.
     abbreviated
         How stages are cut short: ``"fixed-1"`` (one iteration, likewise 3, 5, 10, …),
         ``"thresh-0.1"`` (``tol=0.1``, likewise 0.01, …), or None for full training at every stage.
@@ -152,12 +158,15 @@ def learning_curve_sample(
         )
     preferences = Preferences(benefit_per_hour(alpha), benefit, cost)
     began = clock()
-    rows = row_source(source, y, seed=random_state)
+    rows = open_rows(estimator, source, y, seed=random_state)
     estimator = with_known_values(estimator, rows)
     spent = clock() - began
     trainer = EstimatorTrainer(
         estimator, rows, holdout_size=holdout_size, abbreviation=short, scoring=scoring, clock=clock
     )
+    if initial_size is None:
+        num_components = num_components_of(estimator, components)
+        initial_size = default_initial_size(trainer.num_rows, num_components)
     initial = trainer.num_rows if method == "full" else initial_size
     sizes = stage_sizes(initial, growth, trainer.num_rows)
     spent += trainer.setup_seconds
@@ -194,7 +203,7 @@ def learning_curve_sample(
         method,
         None if short is None else abbreviated,
         trainer.num_rows,
-        holdout_size,
+        trainer.holdout_size,
         random_state,
         _reading(rows),
     )

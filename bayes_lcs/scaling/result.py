@@ -76,6 +76,11 @@ class LearningCurveResult:
         return self._final.size
 
     @property
+    def initial_size(self) -> int:
+        """The number of rows of the first sample."""
+        return self.stages[0].fit.size
+
+    @property
     def components(self) -> int | None:
         """The number of components, if it was chosen too."""
         return self._final.components
@@ -135,15 +140,19 @@ class LearningCurveResult:
 
     @property
     def benefit(self) -> float:
-        """Benefit relative to full training on all rows (equation 1)."""
-        return relative_benefit(self.score, self.baseline_score, self.full_score[0])
+        """Benefit relative to full training on all rows (equation 1); NaN if that adds nothing."""
+        return self._benefit_if(self.full_score[0])
+
+    def _benefit_if(self, full: float) -> float:
+        base = self.baseline_score
+        return float("nan") if full == base else relative_benefit(self.score, base, full)
 
     @property
     def benefit_interval(self) -> tuple[float, float]:
         """Benefit if full training scored two standard deviations more, or less, than estimated."""
         score, sd = self.full_score
         ends = (score + 2 * sd, score - 2 * sd)
-        low, high = (relative_benefit(self.score, self.baseline_score, end) for end in ends)
+        low, high = (self._benefit_if(end) for end in ends)
         return low, high
 
     # Time ----------------------------------------------------------------------------------------
@@ -254,6 +263,7 @@ class LearningCurveResult:
             "estimated": self.is_estimate,
             "alpha_per_hour": self.preferences.alpha,
             "holdout_size": self.holdout_size,
+            "initial_size": self.initial_size,
             "random_state": self.random_state,
             "file_passes": self.reading["passes"],
             "file_rows_read": self.reading["rows"],

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from bayes_lcs.data.checkpoints import fingerprint, is_keeping, work
-from bayes_lcs.data.row_source import Rows, RowSource
+from bayes_lcs.io.sampler import Rows, RowSource
 from bayes_lcs.scaling.abbreviation import Abbreviation
+from bayes_lcs.scaling.default_sizes import default_holdout_size
 from bayes_lcs.scaling.kept_fits import fit_arrays, fit_from_arrays
 from bayes_lcs.scaling.stages import Fit, Mode
 
@@ -35,13 +36,18 @@ class EstimatorTrainer:
     source
         Where the rows come from.
     holdout_size
-        Rows kept for scoring.
+        Rows kept for scoring; None for :func:`default_holdout_size`.
     abbreviation
         How the stages are cut short; None trains them to the end.
     scoring
         ``scoring(model, X, y)``; by default the estimator's own ``score``.
     clock
         Tells the time in seconds.
+
+    Attributes
+    ----------
+    holdout_size
+        Rows kept for scoring.
     """
 
     def __init__(
@@ -49,7 +55,7 @@ class EstimatorTrainer:
         estimator: Any,
         source: RowSource,
         *,
-        holdout_size: int,
+        holdout_size: int | None = None,
         abbreviation: Abbreviation | None = None,
         scoring: Callable[..., float] | None = None,
         clock: Callable[[], float] = time.perf_counter,
@@ -60,12 +66,15 @@ class EstimatorTrainer:
         self._abbreviation = abbreviation
         self._short = None if abbreviation is None else abbreviation.parameters(estimator)
         start = clock()
+        if holdout_size is None:
+            holdout_size = default_holdout_size(source.num_rows)
         if not 0 < holdout_size < source.num_rows:
             raise ValueError(
                 f"a hold-out of {holdout_size} rows leaves nothing of {source.num_rows} rows to "
-                "train on; choose a smaller holdout_size"
+                "train on; choose a smaller one (holdout_size=, --holdout), or let it follow the "
+                "number of rows by leaving it out"
             )
-        self._holdout_size = holdout_size
+        self.holdout_size = holdout_size
         self._holdout = source.take(0, holdout_size)
         self.setup_seconds = clock() - start
         self._pass_seconds = self.setup_seconds
@@ -75,11 +84,11 @@ class EstimatorTrainer:
     @property
     def num_rows(self) -> int:
         """Rows that there are to train on."""
-        return self._source.num_rows - self._holdout_size
+        return self._source.num_rows - self.holdout_size
 
     def read_seconds(self, size: int) -> float:
         """Expected time of reading: that of the last pass, if another is needed."""
-        needed = self._source.needs_pass(self._holdout_size + size)
+        needed = self._source.needs_pass(self.holdout_size + size)
         return self._pass_seconds if needed else 0.0
 
     def fit(
@@ -177,9 +186,9 @@ class EstimatorTrainer:
         """The sample, kept until another size is asked for."""
         if self._cached is None or self._cached[0] != size:
             self._cached = None  # not two samples in memory at once
-            stop = self._holdout_size + size
+            stop = self.holdout_size + size
             passes, began = self._source.needs_pass(stop), self.clock()
-            rows = self._source.take(self._holdout_size, stop)
+            rows = self._source.take(self.holdout_size, stop)
             if passes:
                 self._pass_seconds = self.clock() - began
             self._cached = (size, rows)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 import time
@@ -24,14 +23,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import bayes_lcs as bl
+from bayes_lcs.core.cores import num_cores
+from bayes_lcs.core.errors import DatasetNotFound
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.data.categories import code_sparse
-from bayes_lcs.data.coded import CodedColumns, DenseRows
 from bayes_lcs.data.datasets import dataset_path
-from bayes_lcs.data.errors import DatasetNotFound
 from bayes_lcs.inference.em_executor import PlanExecutor
 from bayes_lcs.inference.pattern_plan import PatternPlan, plan_rows
+from bayes_lcs.io.encoded_rows import DenseRows, EncodedColumns
+from bayes_lcs.io.ordinal_encoding import encode_sparse
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 from experiments.benchmarks import em_peers
 from experiments.benchmarks.tables import Scale, Table
@@ -40,7 +40,7 @@ AGREEMENT = 1e-5  # of log-likelihoods; peers compute in float32
 MIB = 2.0**20
 STEPMIX_ITERATIONS = 6  # of which the fastest counts, as it does for the others
 BUSY = (
-    f"{len(os.sched_getaffinity(0))} cores. CPU: processor time of all threads, which a busy "
+    f"{num_cores()} cores. CPU: processor time of all threads, which a busy "
     "machine changes less than wall time; ours and numba's divide by the cores on an idle one."
 )
 
@@ -82,7 +82,7 @@ def dense_rows(
     return DenseRows(codes, sizes), model, truth
 
 
-def sparse_log(num_rows: int, num_columns: int, seed: int = 0) -> CodedColumns:
+def sparse_log(num_rows: int, num_columns: int, seed: int = 0) -> EncodedColumns:
     """A log of ten kinds of visitors, about three items a row, some far more common than others."""
     rng = np.random.default_rng(seed)
     popularity = 1.0 / np.arange(1, num_columns + 1)
@@ -95,10 +95,10 @@ def sparse_log(num_rows: int, num_columns: int, seed: int = 0) -> CodedColumns:
         pieces.append(csr_array(rng.random((len(kind), num_columns)) < kinds[kind]))
     from scipy.sparse import vstack
 
-    return code_sparse(vstack(pieces).astype(np.int8))
+    return encode_sparse(vstack(pieces).astype(np.int8))
 
 
-def msnbc() -> CodedColumns:
+def msnbc() -> EncodedColumns:
     """Which of 17 kinds of pages each visitor of msnbc.com saw."""
     with gzip.open(dataset_path("msnbc", "msnbc990928.seq.gz"), "rt") as stream:
         lines = [line.split() for line in stream]
@@ -108,7 +108,7 @@ def msnbc() -> CodedColumns:
     return _sparse(rows, items, (len(visits), 17))
 
 
-def msweb() -> CodedColumns:
+def msweb() -> EncodedColumns:
     """Which of 294 areas of microsoft.com each visitor saw."""
     text = Path(dataset_path("msweb", "anonymous-msweb.data")).read_text(encoding="latin-1")
     rows, items, visitor = [], [], -1
@@ -122,11 +122,11 @@ def msweb() -> CodedColumns:
     return _sparse(np.array(rows), places, (visitor + 1, int(places.max()) + 1))
 
 
-def _sparse(rows: NDArray[Any], items: NDArray[Any], shape: tuple[int, int]) -> CodedColumns:
+def _sparse(rows: NDArray[Any], items: NDArray[Any], shape: tuple[int, int]) -> EncodedColumns:
     matrix = csr_array((np.ones(len(rows), np.int8), (rows, items)), shape=shape)
     matrix.sum_duplicates()
     matrix.data[:] = 1
-    return code_sparse(matrix)
+    return encode_sparse(matrix)
 
 
 def parameters_for(sizes: tuple[int, ...], num_components: int, seed: int = 0) -> MixtureParameters:
@@ -236,7 +236,7 @@ def peers_table(scale: Scale) -> Table:
 def _numba_works(
     table: DenseRows, plan: PatternPlan, truth: MixtureParameters, reference: float
 ) -> dict[str, Callable[[], Any]]:
-    threads = len(os.sched_getaffinity(0))
+    threads = num_cores()
     schema = plan.schema
     raw = (table.codes.astype(np.int32) + schema.offsets[:-1].astype(np.int32)).copy(order="C")
     with np.errstate(divide="ignore"):
@@ -284,7 +284,7 @@ def sparse_table(scale: Scale) -> Table:
         _sparse_row("dense", "", plan, yardstick, yardstick.cpu / size.rows)
     ]
     notes = [BUSY]
-    data: dict[str, Callable[[], CodedColumns]] = {
+    data: dict[str, Callable[[], EncodedColumns]] = {
         "sparse log": lambda: sparse_log(size.sparse_rows, size.sparse_columns)
     }
     if scale is not Scale.SMOKE:
@@ -362,7 +362,7 @@ def scaling_table(scale: Scale) -> Table:
                 num_rows,
                 columns,
                 components,
-                cores or len(os.sched_getaffinity(0)),
+                cores or num_cores(),
                 len(plan.groups),
                 1e3 * value.wall,
                 1e9 * value.wall / num_rows,

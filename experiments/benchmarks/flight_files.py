@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from bayes_lcs.core.errors import DatasetNotFound
 from bayes_lcs.data.datasets import dataset_path
-from bayes_lcs.data.errors import DatasetNotFound
 
 LATE = 15  # minutes
 AIRPORTS = 20

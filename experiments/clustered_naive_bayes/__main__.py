@@ -11,7 +11,7 @@ import matplotlib as mpl
 from rich.console import Console
 from rich.text import Text
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
 from experiments import clustered_naive_bayes
 from experiments.clustered_naive_bayes.setting import (
     BUILT_IN,

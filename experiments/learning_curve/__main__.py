@@ -11,7 +11,7 @@ import matplotlib as mpl
 from rich.console import Console
 from rich.text import Text
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
 from experiments import learning_curve
 from experiments.learning_curve.setting import CLOCKS, REAL, SHAPES, setting_for
 from experiments.papers.runner import NotApplicable, Paper, summary

@@ -13,8 +13,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from bayes_lcs.data.row_source import RowSource
 from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.io.sampler import RowSource
 from bayes_lcs.scaling.abbreviation import abbreviation
 from bayes_lcs.scaling.stages import Fit, Mode
 from bayes_lcs.scaling.trainer import EstimatorTrainer

@@ -13,7 +13,7 @@ import matplotlib as mpl
 from rich.console import Console
 from rich.text import Text
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
 from experiments.papers.runner import Paper, summary
 
 

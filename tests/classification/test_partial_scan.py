@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 import bayes_lcs as bl
 from bayes_lcs import PartialScanClassifier
 from bayes_lcs.classification.scan import Scan
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
 
 CHECKED = PartialScanClassifier(n_partitions=4, random_state=0)
 
@@ -468,16 +468,6 @@ def test_what_cannot_be_saved_or_trusted(tmp_path):
 def test_what_is_refused(options, error, message):
     with pytest.raises(error, match=message):
         PartialScanClassifier(**{"n_partitions": 4, **options}).fit(*simple(200))
-
-
-def test_names_ask_for_frames():
-    frame = people(400)
-    found = PartialScanClassifier(n_partitions=4, random_state=0)
-    found.fit(frame.drop(columns="kind"), frame["kind"])
-    with pytest.raises(ValueError, match="X must be a DataFrame"):
-        found.predict(frame.drop(columns="kind").to_numpy())
-    unseen = frame.drop(columns="kind").iloc[:2].assign(town=["Rom", None])
-    assert found.predict_proba(unseen).shape == (2, 2)
 
 
 def test_any_classifier_with_probabilities():

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -15,6 +16,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import bayes_lcs as bl
 from bayes_lcs import SharedNaiveBayesClassifier
+from bayes_lcs.core.errors import DataNote, DataWarning
 from bayes_lcs.data.binning import quantile_edges
 
 EXACT = ("none", "complete", "clustered")
@@ -248,7 +250,7 @@ def test_a_frame_of_strings_categories_and_numbers():
     frame = pd.DataFrame(
         {
             "colour": colour,
-            "size": pd.Categorical(rng.choice(["s", "m"], size), categories=["s", "m", "l"]),
+            "size": pd.Categorical(rng.choice(["s", "m"], size), ["s", "m", "l"], ordered=True),
             "price": rng.normal(size=size),
             "count": rng.integers(0, 4, size),
             "label": rng.random(size) < 0.5,  # names that the table would have liked for itself
@@ -262,7 +264,7 @@ def test_a_frame_of_strings_categories_and_numbers():
     assert classifier.table_.feature_names == tuple(frame)
     values = dict(zip(frame, classifier.table_.values, strict=True))
     assert values["colour"] == ("blue", "green", "red")
-    assert values["size"] == ("s", "m", "l")
+    assert values["size"] == ("s", "m")
     assert len(values["price"]) == 5
     assert values["count"] == ("0", "1", "2", "3")
     assert values["label"] == ("False", "True")
@@ -321,9 +323,10 @@ def test_missing_and_unseen_values_tell_nothing():
     X = np.array([["a", "u"], ["b", "v"], ["a", None], [None, "v"]] * 5, dtype=object)
     y = np.array([0, 1, 0, 1] * 5)
     classifier = SharedNaiveBayesClassifier("none").fit(X, y)
-    known, missing, unseen, nothing = classifier.predict_proba(
-        [["a", "u"], ["a", None], ["a", "w"], [np.nan, None]]
-    )
+    with pytest.warns(DataWarning, match=r"column 'x1' 1 cell \('w'\)"):
+        known, missing, unseen, nothing = classifier.predict_proba(
+            [["a", "u"], ["a", None], ["a", "w"], [np.nan, "?"]]
+        )
     assert (missing == unseen).all()
     assert (known != missing).any()
     np.testing.assert_allclose(nothing, [0.5, 0.5])  # the labels are balanced
@@ -334,7 +337,8 @@ def test_a_column_with_nothing_in_it():
     empty = np.column_stack([X, np.full(len(X), np.nan)])
     classifier = SharedNaiveBayesClassifier()
     expected = classifier.fit(X, y, users).predict_proba(X, users)
-    found = classifier.fit(empty, y, users).predict_proba(np.nan_to_num(empty), users)
+    with pytest.warns(DataWarning, match=r"column 'x3' 48 cells \('0'\)"):
+        found = classifier.fit(empty, y, users).predict_proba(np.nan_to_num(empty), users)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -342,10 +346,10 @@ def test_a_column_with_nothing_in_it():
 
 
 @pytest.mark.parametrize(
-    "labels", [["9", "10"], [9, 10], [-1.0, 2.0], [False, True], ["b", "a"], ["nan", "None"]]
+    "labels", [["9", "10"], [9, 10], [-1.0, 2.0], [False, True], ["b", "a"], ["naan", "None"]]
 )
 def test_columns_follow_the_classes(labels):
-    """Text sorts "10" before "9", numbers do not; a table sorts texts as the numbers they spell."""
+    """Text sorts "10" before "9", numbers do not."""
     y = np.array(labels * 10)
     X = np.array([["x"], ["y"]] * 10)
     classifier = SharedNaiveBayesClassifier().fit(X, y)
@@ -356,8 +360,102 @@ def test_columns_follow_the_classes(labels):
 
 def test_one_class_is_certain():
     classifier = SharedNaiveBayesClassifier().fit([["a"], ["b"]], ["only", "only"])
-    assert classifier.predict([["c"]]).tolist() == ["only"]
-    assert classifier.predict_proba([["c"]]).tolist() == [[1.0]]
+    assert classifier.predict([["a"]]).tolist() == ["only"]
+    assert classifier.predict_proba([["a"]]).tolist() == [[1.0]]
+
+
+# Kinds of input -----------------------------------------------------------------------------------
+
+
+def visits():
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "shop": rng.choice(["NA", "ulm", "bonn"], 60),
+            "size": rng.integers(1, 4, 60),
+            "town": rng.choice(["x", "y", "?"], 60),
+            "flag": rng.random(60) < 0.5,
+        }
+    )
+    frame["buys"] = (frame["size"] > 1).astype(int)
+    return frame
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lcs.core.errors.DataNote")
+def test_frames_and_files_are_fitted_and_predicted_alike(tmp_path):
+    frame = visits()
+    X = frame.drop(columns=["buys", "shop"])
+    classifier = SharedNaiveBayesClassifier("none").fit(X, frame["buys"], groups=frame["shop"])
+    expected = classifier.predict_proba(X, groups=frame["shop"])
+    assert classifier.classes_.tolist() == [0, 1]
+    assert classifier.table_.typed_label_values.tolist() == [0, 1]
+    assert "NA" in classifier.table_.group_names
+    frame.to_csv(tmp_path / "t.csv")
+    frame.to_parquet(tmp_path / "t.parquet")
+    kept = pd.read_csv(tmp_path / "t.csv", keep_default_na=False)
+    sources = [tmp_path / "t.csv", str(tmp_path / "t.parquet"), pa.Table.from_pandas(frame), kept]
+    try:
+        import polars as pl
+    except ImportError:
+        pass
+    else:
+        sources += [pl.from_pandas(frame)]
+    for source in sources:
+        other = SharedNaiveBayesClassifier("none").fit(source, "buys", groups="shop")
+        assert other.classes_.dtype == np.int64
+        assert other.n_features_in_ == 3
+        for rows in sources:
+            np.testing.assert_array_equal(other.predict_proba(rows), expected)
+            assert (
+                other.predict(rows, groups="shop") == classifier.predict(X, frame["shop"])
+            ).all()
+            assert other.score(rows, "buys") == other.score(X, frame["buys"], groups=frame["shop"])
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lcs.core.errors.DataNote")
+def test_columns_named_by_integers():
+    frame = visits()
+    expected = SharedNaiveBayesClassifier("none").fit(frame, "buys", groups="shop")
+    numbered = frame.set_axis(range(5), axis=1)
+    found = SharedNaiveBayesClassifier("none").fit(numbered, 4, groups=0)
+    np.testing.assert_array_equal(found.predict_proba(numbered), expected.predict_proba(frame))
+    with pytest.raises(bl.DataError, match="column 'shpo': there is no such column; did you mean"):
+        expected.predict(frame, groups="shpo")
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lcs.core.errors.DataNote")
+@pytest.mark.filterwarnings("ignore::bayes_lcs.SamplingWarning")
+def test_missing_values_by_column():
+    frame = visits().astype({"buys": str})
+    classifier = SharedNaiveBayesClassifier("none", missing_values={"buys": ["0"], "size": [3]})
+    classifier.fit(frame, "buys", groups="shop")
+    assert classifier.classes_.tolist() == ["1"]
+    assert classifier.table_.values == (("1", "2"), ("x", "y"), ("False", "True"))
+
+
+def test_polars_and_arrow_columns_are_labels_and_groups():
+    frame = visits()
+    X, y, groups = frame[["size", "flag"]], frame["buys"], frame["shop"]
+    expected = SharedNaiveBayesClassifier("none").fit(X, y, groups).predict(X, groups)
+    for make in (pa.array, lambda column: pytest.importorskip("polars").Series(column.tolist())):
+        found = SharedNaiveBayesClassifier("none").fit(X, make(y), make(groups))
+        assert found.predict(X, make(groups)).tolist() == expected.tolist()
+
+
+def test_markers_are_missing_unless_told_otherwise():
+    X = [["NA", "a"], ["EU", "b"]] * 10
+    y = ["yes", "?"] * 10
+    with pytest.warns() as caught:
+        classifier = SharedNaiveBayesClassifier("complete", draws=400).fit(X, y)
+    notes = [str(warning.message) for warning in caught if warning.category is DataNote]
+    assert [note.split("; ")[0] for note in notes] == [
+        "cells taken as missing: column 'y' 10 '?'",
+        "cells taken as missing: column 'x0' 10 'NA'",
+    ]
+    assert classifier.classes_.tolist() == ["yes"]
+    classifier = SharedNaiveBayesClassifier("complete", missing_values=[""]).fit(X, y)
+    assert classifier.classes_.tolist() == ["?", "yes"]
+    assert classifier.table_.values[0] == ("EU", "NA")
 
 
 # Searches, copies, errors -------------------------------------------------------------------------
@@ -424,8 +522,11 @@ def test_rows_that_are_refused():
         classifier.fit(X, y, groups=users[1:])
     with pytest.raises(TypeError, match="groups must be a list"):
         classifier.fit(X, y, groups="users")
-    with pytest.raises(bl.DataError, match="row 1, column 'group': the row has no group"):
+    with pytest.warns(DataWarning, match="1 row without a group is left out"):
         classifier.fit(X[:3], y[:3], groups=["ann", None, "bob"])
+    assert classifier.table_.group_names == ("ann", "bob")
+    with pytest.raises(bl.DataError, match="row 1, column 'group': the row has no group"):
+        classifier.predict(X[:3], groups=["ann", None, "bob"])
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[48, 47\]"):
         classifier.fit(X, y[1:])
     with pytest.raises(ValueError, match="two columns named 'a'"):

@@ -10,9 +10,9 @@ from tests.terminal import on_a_terminal
 
 AT_ONCE = """
 from bayes_lcs.core import progress
-from bayes_lcs.data import csv_reader
+from bayes_lcs.io.formats import csv
 progress.SECONDS_BEFORE_BAR = 0.0
-csv_reader.PIECE_BYTES = 4096
+csv.BLOCK_BYTES = csv.HEAD_BYTES = 4096
 from bayes_lcs.cli import main
 main()
 """

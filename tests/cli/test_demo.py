@@ -36,6 +36,7 @@ def test_demo_prints_the_tables_and_leaves_the_files(tmp_path: Path, monkeypatch
         assert word in result.output
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == [
+        ".results.json",
         "coclustering.png",
         "evidence.png",
         "num_clusters.png",
@@ -43,6 +44,12 @@ def test_demo_prints_the_tables_and_leaves_the_files(tmp_path: Path, monkeypatch
         "posterior.nc.sha256",
         "report.html",
     ]
+    refused = runner.invoke(app, ["demo", "--out", str(tmp_path)])
+    assert refused.exit_code == 2, refused.output
+    assert f"{tmp_path}: this folder holds results already" in refused.stderr
+    again = runner.invoke(app, ["demo", "--out", str(tmp_path), "--rows", "150", "--force"])
+    assert again.exit_code == 0, again.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
     z = load_datatree(tmp_path / "posterior.nc")["posterior"]["z"]
     assert z.shape == (1, 1000, 10)
 

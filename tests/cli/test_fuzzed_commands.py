@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import bayes_lcs as bl
 from bayes_lcs.cli import app
-from bayes_lcs.data.reader import raw_from_file
+from bayes_lcs.io.open_tables import open_file
 from tests.fuzzing import damaged, good_csv, good_parquet, odd_csv
 
 MAKERS = {
@@ -32,7 +32,7 @@ def check_command(words: list[str], path: Path, out: Path) -> None:
     assert found.exit_code in (0, 2), found.output
     if found.exit_code:
         lines = found.stderr.splitlines()
-        (line,) = (line for line in lines if not line.startswith("warning: "))
+        (line,) = (line for line in lines if not line.startswith(("warning: ", "note: ")))
         assert line.startswith("bayes-lcs: ")
         assert path.name in line
         assert line.isprintable()
@@ -41,7 +41,7 @@ def check_command(words: list[str], path: Path, out: Path) -> None:
 
 def check_file(path: Path, out: Path, *, all_commands: bool) -> None:
     try:
-        names = raw_from_file(path).names
+        names = open_file(path).names
     except bl.DataError:
         names = ("who", "buys")
     label = names[-1]

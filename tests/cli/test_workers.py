@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -69,7 +71,7 @@ def test_results_do_not_depend_on_the_executor(files, where):
         first = ("--executor", "serial") if command == "coreset" else ()
         folders = [files / f"{command}-{name}" / "out" for name in ("plain", where[0])]
         for folder, more in zip(folders, (first, ("--executor", *where)), strict=True):
-            done = run(*words, *more, "--out", folder, "--json")
+            done = run(*words, *more, "--out", folder, "--json", "--force")
             assert done.exit_code == 0, done.output
             json.loads(done.stdout)  # nothing else is on standard output
             if more[1:2] == ("dask",):
@@ -123,42 +125,77 @@ def test_jobs_and_executors_do_not_mix(files, tmp_path):
     assert "--workers" in done.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["processes", "dask"])
-def test_ctrl_c_ends_the_workers(kind, tmp_path):
-    """As a terminal does it: all processes are told, and only the command answers."""
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Files of which every command has work for longer than it takes to begin the workers."""
+    folder = tmp_path_factory.mktemp("large")
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(400_000, 4))
-    pd.DataFrame(X, columns=list("abcd")).to_parquet(tmp_path / "p.parquet")
-    words = ["coreset", tmp_path / "p.parquet", "-k", 400, "--size", 20_000]
-    words += ["--executor", kind, "--workers", 2, "--out", tmp_path / "out.csv"]
+    points = pd.DataFrame(rng.normal(size=(400_000, 4)), columns=list("abcd"))
+    points.to_parquet(folder / "points.parquet")
+    codes = pd.DataFrame(rng.integers(8, size=(400_000, 10)), columns=list("abcdefghij"))
+    codes.astype(str).to_parquet(folder / "codes.parquet")
+    people = pd.DataFrame(rng.integers(3, size=(60_000, 8)), columns=list("abcdefgh"))
+    people.assign(person=rng.integers(200, size=60_000)).to_csv(folder / "people.csv", index=False)
+    return {
+        "cluster": ["cluster", folder / "codes.parquet", "-k", 40, "--alpha", 0],
+        "compare": ["compare", folder / "people.csv", "--group", "person", "--label", "a"],
+        "coreset": ["coreset", folder / "points.parquet", "-k", 3000, "--size", 20_000],
+        "scan": ["scan", folder / "codes.parquet", "--label", "a", "--parts", 64, "--whole"],
+    }
+
+
+DEADLINE = 120.0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are listed by /proc")
+@pytest.mark.parametrize("kind", ["processes", "dask"])
+@pytest.mark.parametrize("command", ["cluster", "compare", "coreset", "scan"])
+@pytest.mark.parametrize("how", ["ctrl-c", "interrupt", "kill"])
+def test_ctrl_c_and_kill_end_the_workers(large, how, command, kind, tmp_path):
+    """Ctrl-C in a terminal is told to all processes, of which only the command answers."""
+    words = [*large[command], "--executor", kind, "--workers", 2, "--out", tmp_path / "out.csv"]
     program = "from bayes_lcs.cli import main; main()"
-    command = subprocess.Popen(
+    running = subprocess.Popen(
         [sys.executable, "-c", program, *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    # Python with its libraries, two workers, and what keeps count of their resources.
-    while len(living(command.pid)) < 4 and command.poll() is None:
+    try:
+        # Python with its libraries, two workers, and what keeps count of their resources.
+        wait_until(lambda: len(living(running.pid)) >= 4 or running.poll() is not None)
+        assert running.poll() is None
+        if how == "ctrl-c":
+            os.killpg(running.pid, signal.SIGINT)
+        else:
+            running.send_signal(signal.SIGKILL if how == "kill" else signal.SIGINT)
+        out, error = running.communicate(timeout=DEADLINE)
+        assert running.returncode == (-signal.SIGKILL if how == "kill" else 130), error
+        if how != "kill":
+            assert out == ""
+            assert "Traceback" not in error
+        wait_until(lambda: not living(running.pid))
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + DEADLINE
+    while not holds():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
-    time.sleep(1.0)
-    os.killpg(command.pid, signal.SIGINT)
-    out, error = command.communicate(timeout=60)
-    assert command.returncode == 130, error
-    assert out == ""
-    assert "Traceback" not in error
-    deadline = time.monotonic() + 30
-    while living(command.pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not living(command.pid)
 
 
 def living(group):
     """Processes of a group that have not ended."""
-    shown = subprocess.run(
-        ["ps", "-eo", "pgid=,stat=,args="], check=True, capture_output=True, text=True
-    )
-    rows = [line.split(None, 2) for line in shown.stdout.splitlines()]
-    return [row for row in rows if int(row[0]) == group and not row[1].startswith("Z")]
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            state, _, own = (folder / "stat").read_text().rpartition(")")[2].split()[:3]
+            if int(own) == group and state != "Z":
+                found.append(int(folder.name))
+    return found

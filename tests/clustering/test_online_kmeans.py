@@ -149,9 +149,13 @@ def test_a_cell_that_is_no_number_is_named(tmp_path):
     path.write_text("a,b\n1,2\n3,\n")
     with pytest.raises(bl.DataError, match=r"rows\.csv.*line 3.*column 'b'"):
         OnlineKMeans(1).fit_stream(path)
-    path.write_text("a,b\n1,2\n3,x\n")
-    with pytest.raises(bl.DataError, match=r"rows\.csv.*line 3.*column 'b'"):
+    # The columns are found in the first rows; a text cell much later is an error.
+    path.write_text("a,b\n" + "1,2\n" * 3_000_000 + "3,x\n")
+    with pytest.raises(bl.DataError, match=r"rows\.csv.*line 3000002.*column 'b'"):
         OnlineKMeans(1).fit_stream(path)
+    path.write_text("a,b\n1,2\n3,x\n")
+    with pytest.warns(bl.DataNote, match="columns without numbers are not used: 'b'"):
+        assert OnlineKMeans(1).fit_stream(path).feature_names_in_.tolist() == ["a"]
 
 
 def test_the_first_batch_must_have_a_row_for_each_cluster():

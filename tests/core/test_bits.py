@@ -23,3 +23,9 @@ def test_subset_sums_equal_sums_over_members() -> None:
     sums = subset_sums(values)
     assert sums.tolist() == [values[members(mask)].sum() for mask in range(32)]
     assert popcounts(5).tolist() == [len(members(mask)) for mask in range(32)]
+
+
+def test_subset_sums_may_exceed_the_type_of_the_values() -> None:
+    sums = subset_sums(np.array([2**30, 2**30, 2**31 - 1], dtype=np.int32))
+    assert sums[-1] == 2**32 - 1
+    assert subset_sums(np.array([0.5, 0.25])).tolist() == [0.0, 0.5, 0.25, 0.75]

@@ -74,3 +74,34 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         merge_groups(counts, [0, 0])
     with pytest.raises(ValueError, match="same schema and groups"):
         counts + GroupCounts(Schema(2, (1, 1)), zeros, np.zeros((1, 2, 2), dtype=np.int64))
+
+
+def halves(dtype: type) -> GroupCounts:
+    """Two groups, two labels, a feature of two values: no sum of a group exceeds 2^31, all do."""
+    labels = np.full((2, 2), 2**30 - 1, dtype)
+    return GroupCounts(Schema(2, (2, 1)), labels, np.full((2, 2, 3), 2**29, dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64])
+def test_every_sum_of_counts_fits_their_type(dtype: type) -> None:
+    counts = halves(dtype)
+    for array in (counts.labels, counts.features):
+        assert array.dtype == np.int64
+    assert counts.labels.sum() == 2**32 - 4
+    assert counts.feature_totals.sum(axis=(0, 1)).tolist() == [2**32, 2**31]
+    twice = counts + counts
+    assert twice.labels.sum() == 2 * counts.labels.sum()
+    assert counts.take([0, 0, 1, 1]).features.sum() == 2 * counts.features.sum()
+
+
+def test_counts_stay_small_where_their_sums_are() -> None:
+    few = GroupCounts(
+        Schema(1, (2, 2)), np.full((1, 1), 2**30, np.int32), np.full((1, 1, 4), 2**29, np.int32)
+    )
+    # Values of different features are never added up: 2^30 of each do fit.
+    assert few.labels.dtype == few.features.dtype == np.int32
+    assert few.take([0, -1]).features.dtype == np.int32
+    both = few + few
+    assert both.labels.dtype == both.features.dtype == np.int64
+    assert both.labels.tolist() == [[2**31]]
+    assert few.take([0, 0]).labels.dtype == np.int64

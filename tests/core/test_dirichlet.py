@@ -15,6 +15,7 @@ from bayes_lcs.core.dirichlet import (
     log_dirichlet_multinomial,
     log_gamma_density,
     log_rising,
+    log_rising_shifted,
     log_rising_table,
 )
 from bayes_lcs.core.schema import Schema
@@ -36,6 +37,17 @@ def test_log_rising_is_exact_to_a_few_units_in_the_last_place(start: float, coun
     # Two lgammas are subtracted, so the units are those of the larger one.
     unit = EPS * max(abs(float(mpmath.loggamma(start))), abs(float(exact)), 1.0)
     assert abs(float(mpmath.mpf(float(log_rising(start, count))) - exact)) <= 4 * unit
+
+
+@pytest.mark.parametrize("start", [1e-8, *STARTS, 1e4])
+@pytest.mark.parametrize("count", [2000, 10**6, 10**10, 10**15])
+def test_what_depends_on_the_start_keeps_its_digits(start: float, count: int) -> None:
+    with mpmath.workdps(50):
+        exact = exact_log_rising(start, count) - mpmath.loggamma(count)
+        # Logs of the count and of Gamma(start) are added, each as often as ``start`` says.
+        unit = EPS * max(abs(float(mpmath.loggamma(start))), start * float(mpmath.log(count)), 1.0)
+        found = mpmath.mpf(float(log_rising_shifted(start, count)))
+        assert abs(float(found - exact)) <= 4 * unit
 
 
 @pytest.mark.parametrize("start", STARTS)

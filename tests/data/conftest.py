@@ -5,22 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from bayes_lcs.data.datasets import dataset_path
-from bayes_lcs.data.errors import DatasetNotFound
-
-
-@pytest.fixture
-def raw_file() -> Callable[..., Path]:
-    """The path of a data set's file, or a skipped test if it is not on this machine."""
-
-    def find(name: str, file: str | None = None) -> Path:
-        try:
-            return dataset_path(name, file)
-        except DatasetNotFound as error:
-            pytest.skip(str(error))
-
-    return find
-
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:

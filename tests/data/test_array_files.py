@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.data.array_files import open_arrays, save_arrays
-from bayes_lcs.data.errors import DataError
 
 ARRAYS = {
     "small": np.arange(5, dtype=np.uint8),

@@ -5,15 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.data.table import GroupedTable
 
 from_arrays = GroupedTable.from_arrays
 
 
-def test_names_sorted_as_numbers_if_all_are_numbers() -> None:
-    table = from_arrays([["10", "x"], ["2", "10"], ["1.5", "2"]], ["b", "a", "b"], ["v", "u", "v"])
-    assert table.values == (("1.5", "2", "10"), ("10", "2", "x"))
+def test_numbers_are_sorted_by_size_and_text_as_text() -> None:
+    table = from_arrays([[10, "10"], [2, "2"], [1.5, "1.5"]], ["b", "a", "b"], ["v", "u", "v"])
+    assert table.values == (("1.5", "2", "10"), ("1.5", "10", "2"))
+    assert table.value_types == ("float", "text")
     assert table.label_values == ("a", "b")
     assert table.group_names == ("v", "u")
     assert from_arrays([["a"], ["b"]], [0, 1], np.array([5, 3])).group_names == ("5", "3")
@@ -89,7 +90,7 @@ def test_no_groups_is_one_group_and_no_labels_are_all_missing() -> None:
         (lambda: from_arrays([[0], [1]], [-1, -1], num_values=2), "num_labels= or label_values="),
         (lambda: from_arrays([["a"], ["b"]], ["x", "x"]), "column 'label': the label has only one"),
         (lambda: from_arrays([["a"], ["b"]], [None, None]), "column 'label': every label is miss"),
-        (lambda: from_arrays([["a"], ["b"]], [0, 1], ["u", None]), "row 1, column 'group'"),
+        (lambda: from_arrays([["a"], ["b"]], [0, 1], [None, None]), "column 'group': no row has"),
         (lambda: from_arrays([[["a"]], [["b"]]], [0, 1]), "two axes"),
         (
             lambda: from_arrays(np.random.default_rng(0).normal(size=(50, 1)), [0, 1] * 25),
@@ -132,7 +133,7 @@ NAMES = st.characters(codec="utf-8", exclude_characters="\x00")
         st.tuples(
             st.one_of(st.none(), st.text(NAMES, max_size=3)),
             st.sampled_from("ab"),
-            st.text(NAMES),
+            st.text(NAMES, min_size=1),
         ),
         min_size=1,
         max_size=12,
@@ -142,9 +143,13 @@ def test_names_come_back(rows: list[tuple[str | None, str, str]]) -> None:
     values, labels, groups = (list(column) for column in zip(*rows, strict=True))
     if all(value is None for value in values):
         with pytest.raises(DataError, match="every cell is missing"):
-            from_arrays([[v] for v in values], labels, groups, label_values=["a", "b"])
+            from_arrays(
+                [[v] for v in values], labels, groups, label_values=["a", "b"], missing_values=()
+            )
         return
-    table = from_arrays([[v] for v in values], labels, groups, label_values=("a", "b"))
+    table = from_arrays(
+        [[v] for v in values], labels, groups, label_values=("a", "b"), missing_values=()
+    )
     back = table.to_frame()
     assert back["feature_0"].tolist() == values
     assert back["label"].tolist() == labels

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayes_lcs.core.errors import DataError, DataNote
 from bayes_lcs.data.binning import bin_names, check_edges, quantile_edges
-from bayes_lcs.data.errors import DataError
 from bayes_lcs.data.table import GroupedTable
 
 
@@ -35,7 +35,8 @@ def test_ties_make_fewer_bins_but_none_empty() -> None:
 
 def test_explicit_edges_have_open_ends_and_closed_lower_ends() -> None:
     ages = [-1e300, -0.1, 0, 9.99, 10, 20, 1e300, "-inf", "inf", "nan", None, ""]
-    table = code(ages, edges={"age": [0, 10, 20]})
+    with pytest.warns(DataNote, match="column 'age' 1 'nan'"):
+        table = code(ages, edges={"age": [0, 10, 20]})
     assert table.values == (("< 0", "[0, 10)", "[10, 20)", "≥ 20"),)
     assert table.features[:, 0].tolist() == [0, 0, 1, 1, 2, 3, 3, 0, 3, -1, -1, -1]
 

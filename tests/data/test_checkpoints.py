@@ -9,6 +9,7 @@ import pytest
 import bayes_lcs as bl
 from bayes_lcs.data import checkpoints as module
 from bayes_lcs.data.checkpoints import checkpoints, fingerprint, named_work, work
+from tests.crash_states import keep_states
 
 
 @pytest.fixture(autouse=True)
@@ -197,6 +198,33 @@ def test_removing_forgets(tmp_path):
         count_to(3)
         kept.remove()
     assert not (tmp_path / "kept").exists()
+
+
+def test_removing_leaves_other_files(tmp_path):
+    (tmp_path / "mine.npz").write_text("mine")
+    with checkpoints(tmp_path) as kept:
+        count_to(3)
+        kept.remove()
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.npz"]
+
+
+def test_removing_that_is_cut_short_counts_as_done(tmp_path):
+    """However far it came, the next run begins anew; files of others stay."""
+    folder, states = tmp_path / "kept", tmp_path / "states"
+    folder.mkdir()
+    (folder / "mine.0001.npz").write_text("mine")
+    with checkpoints(folder) as kept:
+        count_to(3)
+        with keep_states(folder, states):
+            kept.remove()
+    cut = sorted(states.iterdir())
+    assert len(cut) == 11, "run.json, three pieces, a state, their checksums, and the folder"
+    with checkpoints(cut[0]):
+        assert count_to(3)[1] == 3
+    for state in cut[1:]:
+        with checkpoints(state):
+            assert count_to(3)[1] == 0
+            assert (state / "mine.0001.npz").read_text() == "mine"
 
 
 def test_settings_are_readable(tmp_path):

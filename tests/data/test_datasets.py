@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from bayes_lcs.core.errors import DataError, DatasetNotFound
 from bayes_lcs.data.datasets import DATA_VARIABLE, dataset_path, list_datasets, load_dataset
-from bayes_lcs.data.errors import DataError, DatasetNotFound
 from bayes_lcs.data.reader import read_grouped
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError, DataWarning
 from bayes_lcs.data.table import GroupedTable
 
 
@@ -26,7 +26,7 @@ def table() -> GroupedTable:
 
 def rows(**columns: object) -> pd.DataFrame:
     content: dict[str, object] = {
-        "size": ["10", "2", "3"],
+        "size": ["10", "2", "?"],
         "age": [99, 25, None],
         "who": ["bob", "cy", "dora"],
     }
@@ -36,7 +36,7 @@ def rows(**columns: object) -> pd.DataFrame:
 def test_new_rows_get_the_codes_of_the_table(table: GroupedTable) -> None:
     coded = table.encode(rows())
     assert coded.values == table.values
-    assert coded.features.tolist() == [[1, 2], [0, 1], [-1, -1]]
+    assert coded.features.tolist() == [[0, 2], [1, 1], [-1, -1]]
     assert coded.labels.tolist() == [-1, -1, -1]
     assert coded.groups.tolist() == [1, -1, -1]
     assert coded.new_group_names == ("cy", "dora")
@@ -68,10 +68,13 @@ def test_missing_cells_are_those_of_the_table(table: GroupedTable) -> None:
     assert coded.features[:, 0].tolist() == [-1, -1, -1]
 
 
-def test_unseen_values(table: GroupedTable) -> None:
-    assert table.encode(rows()).features[2, 0] == -1
-    with pytest.raises(DataError, match="row 2, column 'size': '3' is not one of the known values"):
-        table.encode(rows(), unseen="error")
+def test_unseen_values_are_counted_and_warned_of(table: GroupedTable) -> None:
+    new = rows(size=["3", "2", "3"])
+    said = r"taken as missing: column 'size' 2 cells \('3'\)$"
+    with pytest.warns(DataWarning, match=said):
+        assert table.encode(new).features[:, 0].tolist() == [-1, 1, -1]
+    with pytest.raises(DataError, match="row 0, column 'size': '3' is not one of the known values"):
+        table.encode(new, unseen="error")
     with pytest.raises(DataError, match="unseen must be 'missing' or 'error', got 'ignore'"):
         table.encode(rows(), unseen="ignore")  # type: ignore[arg-type]
 
@@ -103,7 +106,8 @@ def test_tables_binned_otherwise(table: GroupedTable) -> None:
     options = {"group": "who", "label": "buys", "missing_values": ("?", "")}
     raw = rows(buys=["yes", "no", "no"])
     unbinned = GroupedTable.from_frame(raw, **options)  # type: ignore[arg-type]
-    assert table.encode(unbinned).features.tolist() == [[1, 2], [0, 1], [-1, -1]]
+    assert unbinned.value_types == ("text", "float")
+    assert table.encode(unbinned).features.tolist() == [[0, 2], [1, 1], [-1, -1]]
     other = GroupedTable.from_frame(raw, edges={"age": [30]}, **options)  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"column 'age': is binned at \[30.0\], but must be at"):
         table.encode(other)
@@ -113,7 +117,10 @@ def test_files(table: GroupedTable, tmp_path: Path) -> None:
     path = tmp_path / "new.csv"
     rows().to_csv(path, index=False, sep=";")
     assert table.encode(path) == table.encode(str(path), delimiter=";") == table.encode(rows())
+    path.write_text("size;age;who\n10;99;bob\n2;25;cy\n3;;dora\n")
     with pytest.raises(DataError, match=r"new\.csv, line 4, column 'size': '3' is not one of the"):
         table.encode(path, unseen="error")
+    with pytest.warns(DataWarning, match=r"new\.csv: values not seen in training"):
+        assert table.encode(path) == table.encode(rows())
     rows().to_parquet(tmp_path / "new.parquet")
     assert table.encode(tmp_path / "new.parquet") == table.encode(rows())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.data.meetings import meeting_requests
 from bayes_lcs.data.table import GroupedTable
 

@@ -9,8 +9,6 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.core import memory
-from bayes_lcs.data.csv_reader import PIECE_BYTES
-from bayes_lcs.data.extent import Extent, table_extent
 from bayes_lcs.data.needs import (
     cluster_memory,
     compare_disk,
@@ -21,6 +19,7 @@ from bayes_lcs.data.needs import (
     scan_disk,
     scan_memory,
 )
+from bayes_lcs.io.size_estimate import READ_AHEAD_BYTES, Extent, table_extent
 
 
 def table(rows=5000):
@@ -30,7 +29,7 @@ def table(rows=5000):
 
 
 def test_the_rows_of_text_are_told_from_its_beginning(tmp_path, monkeypatch):
-    monkeypatch.setattr("bayes_lcs.data.extent.SAMPLE_BYTES", 4096)
+    monkeypatch.setattr("bayes_lcs.io.size_estimate.SAMPLE_BYTES", 4096)
     table().to_csv(tmp_path / "t.csv", index=False)
     found = table_extent(tmp_path / "t.csv")
     assert found.columns == 4
@@ -41,10 +40,10 @@ def test_the_rows_of_text_are_told_from_its_beginning(tmp_path, monkeypatch):
 
 
 def test_a_piece_of_text_does_not_grow_with_the_file(tmp_path):
-    (tmp_path / "t.csv").write_bytes(b"a,b,c\n" + b"1,2,3\n" * (1 << 20))
+    (tmp_path / "t.csv").write_bytes(b"a,b,c\n" + b"1,2,3\n" * (1 << 21))
     found = table_extent(tmp_path / "t.csv", ["c"])
-    assert found.piece_bytes == PIECE_BYTES * 2 // 3
-    assert found.piece_cells == pytest.approx(PIECE_BYTES / 3, rel=0.01)
+    assert found.piece_bytes == READ_AHEAD_BYTES * 2 // 3
+    assert found.piece_cells == pytest.approx(READ_AHEAD_BYTES / 3, rel=0.01)
 
 
 def test_a_packed_file_is_as_large_as_its_text(tmp_path):

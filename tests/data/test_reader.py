@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bayes_lcs.core.errors import DataNote
 from bayes_lcs.data.reader import read_grouped
 from bayes_lcs.data.table import GroupedTable
 
@@ -71,21 +72,24 @@ def test_path_as_text(write: Write, plain: GroupedTable) -> None:
 
 def test_cells_mean_what_they_say(write: Write) -> None:
     path = write("who,code,buys\nNA,007,no\nnull,7,yes\nNA,NA,NaN\nNA,,\n")
-    table = read(path)
-    assert table.values == (("007", "7", "NA"),)
-    assert table.features[:, 0].tolist() == [0, 1, 2, -1]
-    assert table.label_values == ("NaN", "no", "yes")
-    assert table.labels.tolist() == [1, 2, 0, -1]
-    assert table.group_names == ("NA", "null")
-
-    table = read(path, missing_values={"code": ["NA", ""], "buys": ["", "NaN"]})
+    with pytest.warns(DataNote, match="column 'code' 1 'NA'; column 'buys' 1 'NaN'; missing_val"):
+        table = read(path)
     assert table.values == (("007", "7"),)
+    assert table.features[:, 0].tolist() == [0, 1, -1, -1]
+    assert table.label_values == ("no", "yes")
     assert table.labels.tolist() == [0, 1, -1, -1]
     assert table.group_names == ("NA", "null")
 
-    table = read(path, missing_values=[])
-    assert table.values == (("", "007", "7", "NA"),)
+    with pytest.warns(DataNote, match="taken as missing: column 'buys' 1 'NaN'; missing_values="):
+        table = read(path, missing_values={"code": [""]})
+    assert table.values == (("007", "7", "NA"),)
+    assert table.labels.tolist() == [0, 1, -1, -1]
+    assert table.group_names == ("NA", "null")
+
+    table = read(path, missing_values=["NA"])
+    assert table.values == (("", "007", "7"),)
     assert table.label_values == ("", "NaN", "no", "yes")
+    assert table.group_names == ("NA", "null")
 
 
 def test_quoted_delimiters_quotes_and_line_breaks(write: Write) -> None:
@@ -120,7 +124,7 @@ def test_latin_1(write: Write) -> None:
 
 
 def test_many_blocks_keep_the_order_of_first_appearance(write: Write, monkeypatch) -> None:
-    monkeypatch.setattr("bayes_lcs.data.csv_reader.PIECE_BYTES", 1000)
+    monkeypatch.setattr("bayes_lcs.io.formats.csv.BLOCK_BYTES", 1000)
     names = [f"g{(7 * row) % 97}" for row in range(2000)]
     cells = ['"a\n\nb"', '"c""d"']
     lines = [f"{name},{cells[row % 2]},{row % 3}" for row, name in enumerate(names)]
@@ -149,11 +153,18 @@ def parquet(path: Path, **columns: object) -> Path:
         (pa.array(["b", "", "a"]), ("a", "b"), [1, -1, 0]),
         (pa.array(["b", None, "a"], pa.large_string()), ("a", "b"), [1, -1, 0]),
         (pa.array(["b", None, "a"], pa.string_view()), ("a", "b"), [1, -1, 0]),
-        (pa.array(["b", None, "a"]).dictionary_encode(), ("b", "a"), [0, -1, 1]),
+        (pa.array(["b", None, "a"]).dictionary_encode(), ("a", "b"), [1, -1, 0]),
         (
-            pa.DictionaryArray.from_arrays(pa.array([1, None, 1]), ["never", "often", "no"]),
-            ("never", "often", "no"),
-            [1, -1, 1],
+            pa.DictionaryArray.from_arrays(pa.array([1, None, 2]), ["never", "often", "no"]),
+            ("no", "often"),
+            [1, -1, 0],
+        ),
+        (
+            pa.DictionaryArray.from_arrays(
+                pa.array([1, None, 2]), ["never", "often", "no"], ordered=True
+            ),
+            ("often", "no"),
+            [0, -1, 1],
         ),
         (
             pa.array([1, 0, None], pa.date32()),
@@ -174,14 +185,14 @@ def test_parquet_under_another_name_and_with_row_groups(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {
             "who": [f"g{row % 7}" for row in range(100)],
-            "size": pd.Categorical(list("ba" * 50), categories=list("cba")),
+            "size": pd.Categorical(list("ba" * 50), categories=list("cba"), ordered=True),
             "buys": ["no", "yes"] * 50,
         }
     )
     frame.to_parquet(tmp_path / "table.data", row_group_size=9)
     expected = GroupedTable.from_frame(frame, group="who", label="buys")
     assert read(tmp_path / "table.data") == expected
-    assert expected.values == (("c", "b", "a"),)
+    assert expected.values == (("b", "a"),)
 
 
 def test_the_index_of_pandas_is_no_feature(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bayes_lcs.data.errors import DataError, DatasetNotFound
+from bayes_lcs.core.errors import DataError, DatasetNotFound
 from bayes_lcs.data.reader import read_grouped
 
 Write = Callable[..., Path]
@@ -48,9 +48,20 @@ CASES = {
         "note",
         "has 3 cells where 4",
     ),
-    "duplicate names": ("who,size,size,buys\na,b,c,d\n", {}, 1, "size", "two columns have this"),
-    "empty name": ("who,,buys\na,b,c\n", {}, 1, "", "column number 2 has no name"),
-    "blank name": ("who, ,buys\na,b,c\n", {}, 1, " ", "column number 2 has no name"),
+    "duplicate names given": (
+        "a,b,c,d\n",
+        {"header": ["who", "size", "size", "buys"]},
+        1,
+        "size",
+        "two columns have this",
+    ),
+    "empty name given": (
+        "a,b,c\n",
+        {"header": ["who", "", "buys"]},
+        1,
+        "",
+        "column number 2 has no",
+    ),
     "absent group": (GOOD, {"group": "whom"}, None, "whom", "no such column; did you mean 'who'?"),
     "absent label": (GOOD, {"label": "Buys"}, None, "Buys", "did you mean 'buys'?"),
     "absent column, nothing like it": (
@@ -86,13 +97,20 @@ CASES = {
     ),
     "no label": (HEAD + "ann,a,\nbob,b,\n", {}, None, "buys", "every label is missing"),
     "no feature value": (HEAD + "ann,,no\nbob,,yes\n", {}, None, "size", "every cell is missing"),
-    "row without group": (GOOD + ",a,no\n", {}, 4, "who", "has no group; fill the cell"),
-    "row without group after a quoted line break": (
-        HEAD + 'ann,"a\nb",no\n\nann,b,yes\n"",a,no\n',
+    "no group at all": (HEAD + ",a,no\n,b,yes\n", {}, None, "who", "no row has a group"),
+    "value not listed after a row without group": (
+        HEAD + ",b,no\nann,a,no\nann,b,yes\n",
+        {"values": {"size": ["a", "c"]}},
+        4,
+        "size",
+        "'b' is not one of the known values",
+    ),
+    "measurements": (
+        HEAD + "\n".join(f"ann,{row / 2},{row % 2}" for row in range(13)),
         {},
-        6,
-        "who",
-        "has no group",
+        None,
+        "size",
+        "holds 13 different numbers; say how to bin them with bins={'size': 4} or edges=",
     ),
     "unbinned numbers": (
         HEAD + "\n".join(MANY),
@@ -235,8 +253,9 @@ def test_parquet_columns_that_cannot_be_coded(
 
 def test_parquet_rows_are_counted_from_0(tmp_path: Path) -> None:
     path = tmp_path / "people.parquet"
-    pq.write_table(pa.table({"who": ["a", None], "size": ["x", "y"], "buys": ["n", "y"]}), path)
-    assert str(failure(path)).startswith("people.parquet, row 1, column 'who': the row has no gro")
+    pq.write_table(pa.table({"who": ["a", "b"], "size": ["x", "y"], "buys": ["n", "y"]}), path)
+    error = failure(path, values={"size": ["x"]})
+    assert str(error).startswith("people.parquet, row 1, column 'size': 'y' is not one of the kno")
 
 
 def test_duplicate_and_no_rows_in_parquet(tmp_path: Path) -> None:

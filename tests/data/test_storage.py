@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,43 @@ def test_a_netcdf_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
     path = save_datatree(xr.DataTree(), tmp_path / "other.nc")
     with pytest.raises(ValueError, match=r"other\.nc: this netCDF file holds no posterior"):
         bl.load(path)
+
+
+@pytest.mark.parametrize("is_dangling", [False, True])
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path, is_dangling: bool) -> None:
+    import xarray as xr
+
+    (tmp_path / "big").mkdir()
+    target, link = tmp_path / "big" / "7.nc", tmp_path / "latest.nc"
+    if not is_dangling:
+        save_datatree(xr.DataTree(), target)
+    link.symlink_to(target)
+    (tmp_path / "latest.nc.sha256").write_text("of the file that was moved away  latest.nc")
+    tree = xr.DataTree(xr.Dataset({"x": 7}))
+    assert save_datatree(tree, link) == link
+    assert link.readlink() == target
+    for path in (link, target):
+        assert int(load_datatree(path)["x"]) == 7
+    assert sorted(p.name for p in tmp_path.rglob("*.*")) == ["7.nc", "7.nc.sha256", "latest.nc"]
+    target.write_bytes(target.read_bytes()[:-1] + b"?")
+    with pytest.raises(bl.DataError, match="does not match its checksum"):
+        load_datatree(link)
+
+
+def test_a_link_to_the_checksum_stays(tmp_path: Path) -> None:
+    import xarray as xr
+
+    target = save_datatree(xr.DataTree(), tmp_path / "7.nc")
+    for end in ("", ".sha256"):
+        (tmp_path / f"latest.nc{end}").symlink_to(f"{target}{end}")
+    save_datatree(xr.DataTree(xr.Dataset({"x": 7})), tmp_path / "latest.nc")
+    assert (tmp_path / "latest.nc.sha256").is_symlink()
+    assert int(load_datatree(tmp_path / "latest.nc")["x"]) == 7
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no pipes with names")
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="pipe: this is a device or a pipe"):
+        write_atomically(tmp_path / "pipe", lambda part: part.write_text("x") and None)
+    assert (tmp_path / "pipe").is_fifo()

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.data.table import GroupedTable
 
 HASH = "d6087cf3d062b7f95620cb5db6397b8bdfe52275ad7182c446b953c3007411f7"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bayes_lcs as bl
+from bayes_lcs.core.errors import DataWarning
 from bayes_lcs.core.naive_bayes import log_row_predictive
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference import exact_posterior
@@ -77,7 +78,8 @@ def test_values_never_seen():
     posterior = bl.exact(case.model, case.table)
     frame = pd.DataFrame({"group": ["1", "1"], "feature_0": ["0", "0"], "feature_1": [1, None]})
     frame.loc[0, "feature_0"] = "never seen"
-    found = posterior.predict_proba(frame)
+    with pytest.warns(DataWarning, match="never seen"):
+        found = posterior.predict_proba(frame)
     np.testing.assert_allclose(found[0], case.predict(1, [-1, 1]), rtol=0, atol=ERROR)
     np.testing.assert_allclose(found[1], case.predict(1, [0, -1]), rtol=0, atol=ERROR)
     with pytest.raises(bl.DataError, match="never seen"):

@@ -178,6 +178,18 @@ def test_layout_agrees_with_the_integrals_with_and_without_tables():
             np.testing.assert_allclose(got, expected, atol=1e-10)
 
 
+def test_vectors_are_wide_enough_for_all_groups_and_latent_rows():
+    """Blocks add up vectors, and latent rows are added to them."""
+    counts = small_table(0).counts()
+    assert group_vectors(counts).dtype == np.int32
+    largest = np.iinfo(np.int32).max - group_vectors(counts).sum(axis=0).max()
+    assert group_vectors(counts, largest).dtype == np.int32
+    assert group_vectors(counts, largest + 1).dtype == np.int64
+    layout = block_layout(counts.schema, np.random.default_rng(0).gamma(1.0, size=(2, 5)), 2**33)
+    assert not layout.table.size
+    assert not layout.offset.any()
+
+
 def test_rows_add_up_to_the_vectors_of_their_groups():
     table = small_table(0)
     dimensions = row_dimensions(table.schema, table.features)

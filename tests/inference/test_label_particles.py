@@ -19,6 +19,7 @@ from scipy.stats import chisquare
 
 import bayes_lcs as bl
 from bayes_lcs.inference import particles as smc
+from bayes_lcs.inference.label_particles import LabelParticles, Part
 from bayes_lcs.inference.label_parts import pose
 
 RUNS = 4000
@@ -164,3 +165,23 @@ def test_stages_grow_with_the_rows_and_end_with_the_last():
     inside = ends[ends < 300]
     assert (np.diff(inside) <= np.maximum(1, 0.05 * inside[:-1])).all()
     assert not np.asarray(stages.renews)[ends == 300].any()
+
+
+@pytest.mark.parametrize("num_places", [2, 40_000])
+def test_places_are_numbered_however_many_there_are(num_places):
+    """A particle that is led to the last place is there: 16 bits do not hold 40,000."""
+    design = LabelParticles(num_places)
+    with jax.enable_x64(True):
+        part = Part(
+            cells=jnp.zeros((1, 1), dtype=jnp.int32),
+            present=jnp.ones((1, 1), dtype=bool),
+            owner=jnp.zeros(1, dtype=jnp.int32),
+            cell_weights=jnp.ones((2, num_places)),
+            feature_weights=jnp.ones((1, num_places)),
+            label_weights=jnp.ones((1, num_places)),
+        )
+        start = smc.init(design, part, 1, 1)
+        last = jnp.asarray(num_places - 1)
+        state, _ = smc._place(design, part, jax.random.key(0), start, jnp.asarray(0), True, last)
+    assert state.places.tolist() == [[num_places - 1]]
+    assert np.asarray(state.held.owners)[0, -1, 0] == 2.0

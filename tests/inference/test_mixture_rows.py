@@ -6,10 +6,10 @@ from scipy.sparse import csr_array
 
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.data.categories import code_sparse
-from bayes_lcs.data.coded import DenseRows
 from bayes_lcs.inference import mixture_rows
 from bayes_lcs.inference.mixture_rows import log_density, map_rows, responsibilities
+from bayes_lcs.io.encoded_rows import DenseRows
+from bayes_lcs.io.ordinal_encoding import encode_sparse
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
 SIZES = (2, 3, 5)
@@ -38,7 +38,7 @@ def test_dense_rows_with_missing_cells(dtype):
 def test_sparse_rows():
     model = MultinomialMixture(schema=Schema(1, (2,) * 12), num_components=3)
     rows, _, parameters = model.simulate(40, 2)
-    found = map_rows(parameters, code_sparse(csr_array(rows)), same)
+    found = map_rows(parameters, encode_sparse(csr_array(rows)), same)
     np.testing.assert_allclose(found, model.log_joint(parameters, rows), rtol=1e-12)
 
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from bayes_lcs.data.categories import code_sparse
-from bayes_lcs.data.coded import DenseRows
 from bayes_lcs.inference.pattern_groups import group_columns
 from bayes_lcs.inference.pattern_plan import plan_rows
+from bayes_lcs.io.encoded_rows import DenseRows
+from bayes_lcs.io.ordinal_encoding import encode_sparse
 
 
 def rebuilt(plan):
@@ -84,7 +84,7 @@ def test_a_plan_is_its_table(seed, num_rows, sizes, columns, merge, common, miss
 def test_a_sparse_plan_is_its_table(seed, num_rows, width):
     rng = np.random.default_rng(seed)
     codes = (rng.random((num_rows, width)) < rng.random(width) * 0.4).astype(int)
-    plan = plan_rows(code_sparse(csr_array(codes)))
+    plan = plan_rows(encode_sparse(csr_array(codes)))
     rows, _ = rebuilt(plan)
     distinct = np.arange(num_rows) if plan.distinct is None else plan.distinct
     np.testing.assert_array_equal(rows[distinct], one_hot(codes, (2,) * width))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from bayes_lcs.data.extent import table_extent
+from bayes_lcs.io.size_estimate import table_extent
 from bayes_lcs.report.mixture_files import cluster_file
 
 
 def test_all_rows_fit_where_memory_does(tmp_path, monkeypatch):
     """A long header makes rows seem fewer than they are, which is no lack of memory."""
-    monkeypatch.setattr("bayes_lcs.data.extent.SAMPLE_BYTES", 2000)
+    monkeypatch.setattr("bayes_lcs.io.size_estimate.SAMPLE_BYTES", 2000)
     kind = np.random.default_rng(0).integers(2, size=300)
     path = tmp_path / "t.csv"
     pd.DataFrame({name * 400: kind for name in "abc"}).to_csv(path, index=False)

@@ -88,3 +88,8 @@ def slow_in_first(seconds, number):
 def sleep(seconds):
     time.sleep(seconds)
     return seconds
+
+
+def mark_and_sleep(mark):
+    Path(mark).touch()
+    time.sleep(3600)

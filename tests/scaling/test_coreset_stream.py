@@ -8,7 +8,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.clustering.kmeans_starts import nearest
-from bayes_lcs.data.errors import DataError
+from bayes_lcs.core.errors import DataError
 
 
 def rows(seed=0, num_rows=8000):

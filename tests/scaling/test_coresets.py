@@ -231,3 +231,19 @@ def test_bad_numbers_are_refused():
         coreset(np.array([[np.nan], [1.0]]), 1, 1)
     with pytest.raises(ValueError, match="minimum of 1"):
         coreset(np.empty((0, 2)), 1, 1)
+
+
+def test_kmeans_of_a_coreset_knows_the_columns():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(300, 2)), columns=["x", "y"]).assign(town="Ulm")
+    with pytest.warns(bl.DataNote, match="'town'"):
+        small = bl.coreset(frame, 3, 50, random_state=0)
+    found = small.kmeans(3, random_state=0)
+    expected = found.predict(frame[["x", "y"]])
+    np.testing.assert_array_equal(found.predict(frame[["town", "x", "y"]]), expected)
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(frame[["y", "x"]])
+    with pytest.raises(bl.DataError, match="row 7, column 'x': there is no number in 1 of"):
+        bl.coreset(frame.assign(x=frame["x"].where(frame.index != 7)), 3, 50)
+    with pytest.raises(bl.DataError, match="no column holds numbers"):
+        bl.coreset(frame[["town"]], 3, 50)

@@ -17,6 +17,9 @@ import bayes_lcs as bl
 
 psutil = pytest.importorskip("psutil")
 
+PATIENCE = 300
+"""Seconds to wait for processes to be there, on a machine that is as busy as it may be."""
+
 
 @pytest.fixture(scope="module")
 def cluster():
@@ -87,21 +90,21 @@ def test_a_lost_scheduler_is_an_error_and_no_wait_without_end(tmp_path):
     )
     worker = None
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not note.exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         worker = subprocess.Popen(
             [
                 *[sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny"],
-                *["--host", "127.0.0.1", "--no-dashboard", "--death-timeout", "60"],
+                *["--host", "127.0.0.1", "--no-dashboard", "--death-timeout", str(PATIENCE)],
                 *["--nthreads", "1", "--scheduler-file", str(note)],
             ],
             **quiet,
         )
         from distributed import Client
 
-        with Client(scheduler_file=str(note), timeout=30, set_as_default=False) as client:
-            executor = bl.executor("dask", scheduler=client, timeout=60.0)
+        with Client(scheduler_file=str(note), timeout=PATIENCE, set_as_default=False) as client:
+            executor = bl.executor("dask", scheduler=client, timeout=PATIENCE)
             assert executor.run(abs, [-3]) == [3]
             executor.timeout = 2.0
             threading.Timer(1.0, os.kill, (scheduler.pid, signal.SIGKILL)).start()
@@ -110,7 +113,6 @@ def test_a_lost_scheduler_is_an_error_and_no_wait_without_end(tmp_path):
             with pytest.raises(bl.ExecutorError, match=r"scheduler at tcp://.* is lost"):
                 executor.run(abs, [-3])
             executor.close()  # a client that was given is not closed
-            client._timeout = 0.1
     finally:
         for process in (worker, scheduler):
             if process is not None:

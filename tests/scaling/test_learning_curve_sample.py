@@ -16,7 +16,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import GaussianNB
 
 import bayes_lcs as bl
-from bayes_lcs.data.row_order import random_order
+from bayes_lcs.io.random_order import random_order
 from bayes_lcs.scaling.abbreviation import NAMES, abbreviation
 from tests.scaling.made import Counting, StepClock
 

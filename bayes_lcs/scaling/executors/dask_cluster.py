@@ -29,6 +29,8 @@ __all__ = ["DaskExecutor"]
 
 LOOK = 1.0
 """Seconds between looks at whether the scheduler is still there."""
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""Signal that ends a process at once; on Windows every signal does."""
 
 
 class DaskExecutor(BaseExecutor):
@@ -77,22 +79,27 @@ class DaskExecutor(BaseExecutor):
         self._cluster = None
         self._homes: dict[int, list[str | None]] = {}
         self._owns_client = True
-        if isinstance(scheduler, distributed.Client):
-            self.client, self._owns_client = scheduler, False
-        elif scheduler is not None:
-            self.client = _connected(distributed, scheduler, timeout)
-        else:
-            self._cluster = _local_cluster(workers, allowed_failures)
-            self.client = _connected(distributed, self._cluster, timeout)
-        self._address = str(self.client.scheduler.address)
-        self.dashboard_link = str(self.client.dashboard_link)
+        self.client: Any = None
         try:
+            if isinstance(scheduler, distributed.Client):
+                self.client, self._owns_client = scheduler, False
+            elif scheduler is not None:
+                self.client = _connected(distributed, scheduler, timeout)
+            else:
+                self._cluster = _local_cluster(workers, allowed_failures)
+                self.client = _connected(distributed, self._cluster, timeout)
+            self._address = str(self.client.scheduler.address)
+            self.dashboard_link = str(self.client.dashboard_link)
             self.client.wait_for_workers(1, timeout=timeout)
         except TimeoutError:
             self.close()
             raise ExecutorError(
                 f"the Dask scheduler has had no worker for {timeout:g} s; start some"
             ) from None
+        except BaseException:  # nobody else will end what was begun
+            self._hurries = True
+            self.close()
+            raise
 
     @property
     def num_workers(self) -> int:
@@ -153,10 +160,10 @@ class DaskExecutor(BaseExecutor):
             for nanny in self._cluster.workers.values():
                 nanny.auto_restart = False
                 if nanny.pid:
-                    with suppress(ProcessLookupError):
-                        os.kill(nanny.pid, signal.SIGKILL)
-        if self._owns_client:
-            self.client.close(timeout=LOOK)
+                    with suppress(OSError):  # it has ended already
+                        os.kill(nanny.pid, KILL)
+        if self._owns_client and self.client is not None:
+            self.client.close(timeout=self.timeout)
         if self._cluster is not None:
             self._cluster.close(timeout=self.timeout)
 

@@ -9,6 +9,7 @@ given up with an error.
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
@@ -66,16 +67,28 @@ class _Process:
         self.connection: Connection
         self.connection, theirs = context.Pipe()
         name = f"bayes-lcs-worker-{number}"
-        self.process = context.Process(target=serve, args=(theirs,), name=name, daemon=True)
-        with children_do_not_hear():
-            self.process.start()
-        # Only the worker holds this end, so that its death closes the pipe.
-        theirs.close()
+        arguments = (theirs, os.getpid())
+        self.process = context.Process(target=serve, args=arguments, name=name, daemon=True)
+        try:
+            with children_do_not_hear():
+                self.process.start()
+        except BaseException:
+            self.connection.close()  # which ends a worker that was begun
+            raise
+        finally:
+            # Only the worker holds this end, so that its death closes the pipe.
+            theirs.close()
         self.doing: _Item | None = None
         self.has_answered = False
         self.programs: set[int] = set()
         self.stale: set[int] = set()
         self.blocks: set[tuple[int, int]] = set()
+
+    def dismiss(self, *, at_once: bool) -> None:
+        """Let it end when it has done what it is doing, or end it."""
+        self.connection.close()
+        if at_once:
+            self.process.kill()
 
     def end(self, patience: float) -> int | None:
         """Let it end, or end it; its exit code."""
@@ -120,7 +133,14 @@ class ProcessExecutor(BaseExecutor):
         self.timeout = timeout
         self._programs: dict[int, bytes] = {}
         self._placed: dict[int, Blocks] = {}
-        self._workers = [_Process(i) for i in range(size)]
+        self._workers: list[_Process] = []
+        try:
+            for number in range(size):
+                self._workers.append(_Process(number))
+        except BaseException:
+            self._hurries = True
+            self.close()
+            raise
 
     @property
     def num_workers(self) -> int:
@@ -175,8 +195,11 @@ class ProcessExecutor(BaseExecutor):
         if self._closed:
             return
         super().close()
+        # All before any is waited for: after a second Ctrl-C nobody is left at work.
         for worker in self._workers:
-            worker.end(0.0 if self._hurries or worker.doing is not None else PATIENCE)
+            worker.dismiss(at_once=self._hurries or worker.doing is not None)
+        for worker in self._workers:
+            worker.end(PATIENCE)
 
     # Messages -------------------------------------------------------------------------------------
 
@@ -194,7 +217,11 @@ class ProcessExecutor(BaseExecutor):
                 if worker.doing is None and queue:
                     self._hand_out(worker, queue)
             busy = {w.connection: i for i, w in enumerate(self._workers) if w.doing is not None}
-            ready = cast("list[Connection]", wait(list(busy), self.timeout))
+            try:
+                ready = cast("list[Connection]", wait(list(busy), self.timeout))
+            except OSError:
+                self._check()  # another thread has closed it
+                raise
             if not ready:
                 self.close()
                 raise ExecutorError(
@@ -259,6 +286,7 @@ class ProcessExecutor(BaseExecutor):
         self, place: int, queue: deque[_Item], program: int, deaths: Counter[_Item]
     ) -> None:
         """Put another worker in the place of one that died, and give it back what it was doing."""
+        self._check()  # those of a closed executor have no successors
         dead = self._workers[place]
         code = dead.end(PATIENCE)
         self._workers[place] = _Process(place)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
+import signal
 from multiprocessing.connection import Connection
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from bayes_lcs.core.interruption import end_with_parent
+
 __all__ = ["serve"]
 
 
-def serve(connection: Connection) -> None:
+def serve(connection: Connection, parent: int) -> None:
     """Answer until the other end is closed.
 
     A message is a pair of a header and a parcel. Programs and blocks are kept under a number until
     they are forgotten; ``run``, ``load`` and ``each`` are answered with number and outcome.
     """
+    # Ctrl-C is for the process that began this one, also where signals cannot be blocked.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent(parent)
     # Workers share the cores: libraries begin no threads of their own, neither those that are
     # loaded later nor those that the user's script has loaded, which is imported before this;
     # unless the user has said how many.

@@ -1,0 +1,1 @@
+"""Read rows from files, frames and arrays, with one rule for column types."""

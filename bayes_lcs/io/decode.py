@@ -1,0 +1,190 @@
+"""Decode Arrow columns: into codes and distinct values, or into numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.io.column_types import (
+    arrow_type,
+    convert_texts,
+    infer_text_type,
+    parse_number,
+    typed_array,
+    widen_floats,
+)
+from bayes_lcs.io.options import MARKERS, MAX_MARKER, MissingRule
+from bayes_lcs.io.raw_table import RawColumn, Source
+
+__all__ = ["check_type", "decode_column", "decode_numbers", "is_text_type", "null_missing"]
+
+
+def check_type(name: str, kind: Any, source: Source) -> None:
+    """Raise an error for a column whose cells are not single values."""
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_nested(kind):
+        raise source.error(
+            f"holds nested cells ({kind}); flatten them into columns of single values, or leave "
+            f"the column out with ignore=[{name!r}]",
+            column=name,
+        )
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        raise source.error(
+            f"holds bytes ({kind}), not text; store it as strings, or leave it out with "
+            f"ignore=[{name!r}]",
+            column=name,
+        )
+
+
+def is_text_type(kind: Any) -> bool:
+    """Return whether an Arrow type is plain text."""
+    import pyarrow.types as types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def decode_column(name: str, cells: Any, source: Source) -> RawColumn:
+    """Return codes and distinct values of an Arrow column, in any order.
+
+    Texts that mean "missing" are still values here. A dictionary's values that do not occur are
+    kept: the caller drops them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> column = decode_column("x", pa.chunked_array([["b", None], ["a", "b"]]), Source())
+    >>> column.values.tolist(), column.codes.tolist()
+    (['b', 'a'], [0, -1, 1, 0])
+    """
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    kind = cells.type
+    if types.is_null(kind):
+        return RawColumn(name, np.full(len(cells), -1, np.int32), np.empty(0, dtype=object))
+    is_ordered = types.is_dictionary(kind) and kind.ordered
+    if not types.is_dictionary(kind):
+        if types.is_string_view(kind):
+            cells = cells.cast(pa.string())
+        cells = cells.dictionary_encode()
+    merged = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    indices = merged.indices
+    codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy()
+    values = merged.dictionary
+    if len(codes) and not -1 <= codes.min() <= codes.max() < len(values):
+        raise source.error(
+            "holds values that its dictionary lacks; the file is damaged", column=name
+        )
+    uniques = _values(name, values, source)
+    codes = codes.astype(np.int32, copy=False)
+    if values.null_count or uniques.dtype.kind == "f":
+        # Nulls in a dictionary and NaN are missing cells, not values.
+        lacking = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+        if uniques.dtype.kind == "f":
+            lacking = lacking | np.isnan(uniques)
+        if lacking.any():
+            recode = np.append(np.where(lacking, -1, np.cumsum(~lacking) - 1), -1)
+            codes, uniques = recode[codes].astype(np.int32), uniques[~lacking]
+    return RawColumn(name, codes, uniques, is_ordered)
+
+
+def _values(name: str, values: Any, source: Source) -> NDArray[Any]:
+    """Return the distinct values as an array of the column's type; nulls are placeholders."""
+    import pyarrow as pa
+    import pyarrow.types as types
+
+    kind = arrow_type(values.type)
+    if kind == "integer":
+        if types.is_uint64(values.type):
+            return typed_array([0 if v is None else v for v in values.to_pylist()])
+        return np.asarray(values.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False))
+    if kind == "float":
+        if not types.is_floating(values.type):  # a decimal
+            values = values.cast(pa.float64())
+        return widen_floats(values.to_numpy(zero_copy_only=False))
+    if kind == "boolean":
+        return np.asarray(values.fill_null(False).to_numpy(zero_copy_only=False), np.bool_)
+    try:
+        items = values.to_pylist()
+    except UnicodeDecodeError as error:
+        raise source.error(f"holds bytes that are no text: {error}", column=name) from None
+    except (ValueError, ImportError):  # dates that Python cannot represent
+        items = values.cast(pa.string()).to_pylist()
+    if is_text_type(values.type):  # no need to look at each value
+        return np.array(["" if item is None else item for item in items], dtype=object)
+    return typed_array(["" if item is None else item for item in items])
+
+
+def null_missing(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, int]]:
+    """Replace texts that mean "missing" by null, and count them by text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as types
+
+    if types.is_string_view(cells.type) or types.is_dictionary(cells.type):
+        cells = cells.cast(pa.string())
+    if rule.tokens is None:
+        # The longest marker is short: other cells need not be trimmed.
+        short = pc.less_equal(pc.binary_length(cells), MAX_MARKER)
+        if not pc.any(short).as_py():
+            return cells, {}
+        plain = pc.ascii_lower(pc.ascii_trim_whitespace(cells.filter(short)))
+        if not pc.any(pc.is_in(plain, pa.array(MARKERS, plain.type))).as_py():
+            return cells, {}
+        marked = [text for text in pc.unique(cells.filter(short)).to_pylist() if text is not None]
+        marked = [text for text in marked if rule.matches(text)]
+    else:
+        marked = sorted(rule.tokens)
+    hits = pc.is_in(cells, pa.array(marked, cells.type))
+    found = pc.value_counts(cells.filter(hits))
+    counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in found}
+    return (pc.if_else(hits, None, cells) if counts else cells), counts
+
+
+def decode_numbers(
+    name: str, cells: Any, rule: MissingRule, source: Source, start: int
+) -> NDArray[np.float64]:
+    """Return the cells of a batch as numbers, NaN where missing.
+
+    A cell that is no number is an error that names its row, counted from ``start``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> decode_numbers("x", pa.chunked_array([["1e3", "?"]]), MissingRule(), Source(), 0).tolist()
+    [1000.0, nan]
+    """
+    import pyarrow as pa
+
+    if arrow_type(cells.type) in ("integer", "float", "boolean", None):
+        import pyarrow.types as types
+
+        if types.is_dictionary(cells.type):
+            cells = cells.cast(cells.type.value_type)
+        if types.is_boolean(cells.type):
+            cells = cells.cast(pa.int8())
+        return np.asarray(cells.cast(pa.float64(), safe=False).to_numpy(), np.float64)
+    column = decode_column(name, cells, source)
+    table = np.full(len(column.values) + 1, np.nan)  # the last entry serves code -1
+    known = [text for text in column.names if not rule.matches(text)]
+    if infer_text_type(known) == "boolean":  # 0 and 1, as in Parquet
+        known_numbers = dict(zip(known, convert_texts(known, "boolean").tolist(), strict=True))
+        table[:-1] = [known_numbers.get(text, np.nan) for text in column.names]
+        return table[column.codes]
+    for code, text in enumerate(column.names):
+        number = np.nan if rule.matches(text) else parse_number(text)
+        if number is None:
+            row = column.first_row(code)
+            raise source.error(
+                f"{text!r} is not a number; correct the cell, leave the column out with "
+                f"ignore=[{name!r}], or list it in missing_values=",
+                row=None if row is None else start + row,
+                column=name,
+            )
+        table[code] = number
+    return table[column.codes]

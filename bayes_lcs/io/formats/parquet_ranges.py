@@ -1,0 +1,127 @@
+"""Read ranges of rows of Parquet files as numbers, on the worker that uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.errors import one_line
+from bayes_lcs.io.decode import check_type, decode_numbers
+from bayes_lcs.io.formats.parquet import open_streaming
+from bayes_lcs.io.options import MissingRule
+from bayes_lcs.io.raw_table import Source
+
+__all__ = ["NumberReader", "RowRange", "finite_numbers"]
+
+FloatArray = NDArray[np.float64]
+
+_BATCH_ROWS = 1 << 16
+
+
+class RowRange(NamedTuple):
+    """Rows ``start`` to ``stop`` of a Parquet file that has ``file_rows`` of them."""
+
+    path: str
+    start: int
+    stop: int
+    file_rows: int
+
+
+@dataclass(frozen=True)
+class NumberReader:
+    """Reads rows of Parquet files; small enough to be sent to a worker.
+
+    Attributes
+    ----------
+    columns
+        The columns to read.
+    missing
+        Which texts mean "missing", by column.
+    """
+
+    columns: tuple[str, ...]
+    missing: Mapping[str, MissingRule]
+
+    def __call__(self, ranges: Sequence[RowRange]) -> FloatArray:
+        """Return the rows of some ranges, one after the other."""
+        return np.concatenate(list(self.batches(ranges)))
+
+    def batches(self, ranges: Sequence[RowRange]) -> Iterator[FloatArray]:
+        """Yield the rows of some ranges, batch by batch."""
+        for one in ranges:
+            yield from self._read(one)
+
+    def _read(self, wanted: RowRange) -> Iterator[FloatArray]:
+        import pyarrow as pa
+
+        source = Source(Path(wanted.path).name)
+        try:
+            with open_streaming(wanted.path) as file:
+                for name in self.columns:
+                    if name not in file.schema_arrow.names:
+                        raise source.error("there is no such column any more", column=name)
+                    check_type(name, file.schema_arrow.field(name).type, source)
+                if file.metadata.num_rows != wanted.file_rows:
+                    raise source.error(
+                        f"had {wanted.file_rows} rows and has {file.metadata.num_rows} now; do "
+                        "not change files while they are read"
+                    )
+                yield from self._batches(file, wanted, source)
+        except FileNotFoundError:
+            raise source.error(
+                f"there is no such file where it is worked on; all workers must see {wanted.path}"
+            ) from None
+        except (pa.ArrowException, OSError) as error:
+            raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
+
+    def _batches(self, file: Any, wanted: RowRange, source: Source) -> Iterator[FloatArray]:
+        import pyarrow as pa
+
+        begin = 0
+        for place in range(file.metadata.num_row_groups):
+            end = begin + file.metadata.row_group(place).num_rows
+            if begin < wanted.stop and end > wanted.start:
+                first = begin
+                for batch in file.iter_batches(_BATCH_ROWS, [place], list(self.columns)):
+                    low = max(wanted.start - first, 0)
+                    high = min(wanted.stop - first, batch.num_rows)
+                    if low < high:
+                        rows = pa.Table.from_batches([batch.slice(low, high - low)])
+                        yield finite_numbers(rows, self.columns, self.missing, source, first + low)
+                    first += batch.num_rows
+                    if first >= wanted.stop:
+                        break
+            begin = end
+
+
+def finite_numbers(
+    block: Any,
+    columns: Sequence[str],
+    missing: Mapping[str, MissingRule],
+    source: Source,
+    start: int,
+) -> FloatArray:
+    """Return a batch as numbers; raise an error for a cell without a finite number."""
+    rows = np.empty((block.num_rows, len(columns)))
+    for place, name in enumerate(columns):
+        rows[:, place] = decode_numbers(name, block.column(name), missing[name], source, start)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = rows.sum()
+    if np.isfinite(total):  # then all are, and this is faster than looking at each
+        return rows
+    unusable = np.argwhere(~np.isfinite(rows))
+    if len(unusable):
+        row, column = (int(place) for place in unusable[0])
+        is_empty = bool(np.isnan(rows[row, column]))
+        what = "there is no number; fill" if is_empty else "the number is infinite; correct"
+        raise source.error(
+            f"{what} it, or leave the row or the column out",
+            row=start + row,
+            column=columns[column],
+        )
+    return rows

@@ -1,0 +1,284 @@
+"""Rows of any source as a pandas frame whose columns have their types."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.errors import DataError
+from bayes_lcs.io.column_types import (
+    ColumnType,
+    arrow_type,
+    convert_cells,
+    infer_cell_type,
+    merge_types,
+    value_name,
+    widen_floats,
+)
+from bayes_lcs.io.decode import decode_column, null_missing
+from bayes_lcs.io.open_tables import is_streamed, open_tables
+from bayes_lcs.io.options import (
+    DEFAULT_CSV,
+    CsvOptions,
+    MissingRule,
+    MissingValues,
+    Notes,
+    is_index_name,
+    missing_rules,
+    select_columns,
+)
+from bayes_lcs.io.raw_table import RawColumn, RawTable, Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "as_frame",
+    "as_text_cells",
+    "numeric_rows",
+    "read_frame",
+    "select_known",
+    "set_index_aside",
+]
+
+
+def as_frame(
+    X: Any, columns: Sequence[str] | None = None, missing_values: MissingValues = None
+) -> Any:
+    """Return rows as a pandas frame if they have column names, else as they are.
+
+    Paths of CSV and Parquet files, Arrow tables and polars frames become pandas frames; a first
+    column without a name is an index and is set aside with a note. Arrays, lists and sparse
+    matrices have no names and stay as they are.
+
+    Parameters
+    ----------
+    X
+        The rows.
+    columns
+        Columns that a fitted estimator needs; others of a file are not read.
+    missing_values
+        Texts that mean "missing" in a file, as in `bayes_lcs.read_grouped`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> as_frame(pa.table({"x": [1, None], "y": ["a", "b"]})).dtypes.astype(str).tolist()
+    ['float64', 'object']
+    """
+    if is_streamed(X):
+        return read_frame(X, columns=columns, missing_values=missing_values)
+    return X if columns is not None else set_index_aside(X)
+
+
+def set_index_aside(X: Any, keep: Iterable[Any] = ()) -> Any:
+    """Drop a first column of a pandas frame that has no name of its own, with a note.
+
+    Examples
+    --------
+    >>> import pandas as pd, warnings
+    >>> frame = pd.DataFrame({"Unnamed: 0": [0, 1], "x": [1, 2]})
+    >>> with warnings.catch_warnings(record=True):
+    ...     list(set_index_aside(frame).columns)
+    ['x']
+    """
+    if not hasattr(X, "iloc") or not hasattr(X, "columns") or X.shape[1] < 2:
+        return X
+    if not is_index_name(X.columns[0]) or X.columns[0] in list(keep):
+        return X
+    Notes(index=str(X.columns[0])).warn()
+    return X.iloc[:, 1:]
+
+
+def select_known(X: Any, names: Sequence[Any] | None) -> Any:
+    """Drop columns of a frame that a fitted estimator does not know, such as a label."""
+    if names is None or not len(names) or not hasattr(X, "iloc"):
+        return X
+    has_more = len(X.columns) > len(names) and set(names) <= set(X.columns)
+    return X[list(names)] if has_more else X
+
+
+def numeric_rows(X: Any, names: Sequence[Any] | None = None) -> Any:
+    """Return rows of numbers: of a frame or file the numeric columns, with a note of the others.
+
+    Parameters
+    ----------
+    X
+        An array, a frame or the path of a file.
+    names
+        Columns that a fitted estimator knows, empty if it was fitted to an array; None finds the
+        numeric columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> list(numeric_rows(pd.DataFrame({"x": [1.5], "town": ["Ulm"]}), names=["x"]).columns)
+    ['x']
+    """
+    import pandas as pd
+
+    known = names if names is not None and len(names) else None
+    X = select_known(as_frame(X, known), known)
+    if names is not None or not isinstance(X, pd.DataFrame):
+        return X
+    others = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
+    if X.shape[1] and len(others) == len(X.columns):
+        raise DataError("no column holds numbers: encode categories first, or use a mixture")
+    if others:
+        Notes(set_aside=[str(name) for name in others]).warn()
+        X = X.drop(columns=others)
+    for name in X.columns:
+        lacking = X[name].isna().to_numpy()
+        if lacking.any():
+            raise DataError(
+                f"there is no number in {int(lacking.sum()):,} of {len(X):,} rows; fill them in, "
+                "or leave the rows or the column out",
+                row=int(np.argmax(lacking)),
+                column=str(name),
+            )
+    return X
+
+
+def read_frame(
+    data: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    features: Iterable[Any] | None = None,
+    ignore: Iterable[Any] = (),
+    text: Collection[str] = (),
+    missing_values: MissingValues = None,
+    options: CsvOptions = DEFAULT_CSV,
+) -> pd.DataFrame:
+    r"""Read rows into a pandas frame; the type of each column follows the rule of the package.
+
+    Parameters
+    ----------
+    data
+        Paths, Arrow tables or data sets, polars frames, Dask dataframes.
+    columns
+        Columns to read if they exist; all by default.
+    features, ignore
+        The columns to use, or those to leave out.
+    text
+        Columns to read as text, whatever they hold.
+    missing_values
+        Texts that mean "missing", as in `bayes_lcs.read_grouped`.
+    options
+        How text files are written.
+
+    Examples
+    --------
+    >>> import tempfile, warnings
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "t.csv")
+    ...     _ = path.write_text("a,b,c\n1,007,x\n2,1,NA\n")
+    ...     with warnings.catch_warnings(record=True):
+    ...         frame = read_frame(path)
+    >>> frame.dtypes.astype(str).tolist(), frame["c"].tolist()
+    (['int64', 'object', 'object'], ['x', None])
+    """
+    import pandas as pd
+
+    expected = [] if columns is None else [str(name) for name in columns]
+    tables = open_tables(data, options, expected)
+    first = tables[0]
+    for table in tables[1:]:
+        if set(table.names) != set(first.names):
+            raise table.source.error(f"has other columns than {first.source.file}")
+    if columns is None:
+        wanted = select_columns(
+            first.names, first.source.error, features=features, ignore=ignore, index=first.index
+        )
+    else:
+        wanted = [name for name in map(str, columns) if name in first.names]
+    is_noted = columns is None and first.index is not None and first.index not in wanted
+    notes = Notes(first.source.file, first.index if is_noted else None)
+    rules = missing_rules(missing_values, wanted, first.names, first.source.error)
+    cells = {name: _Cells(name, rules[name], notes, name in text) for name in wanted}
+    rows = 0
+    for table in tables:
+        for batch in table.batches(wanted):
+            for name, own in cells.items():
+                own.add(batch.column(name), table.source)
+            rows += batch.num_rows
+    if not rows:
+        raise first.source.error(_no_rows(first))
+    notes.warn()
+    return pd.DataFrame({name: own.finish() for name, own in cells.items()}, copy=False)
+
+
+def _no_rows(table: RawTable) -> str:
+    return "there are no rows, only a header" if table.source.is_text else "there are no rows"
+
+
+class _Cells:
+    """Cells of one column, collected batch by batch."""
+
+    def __init__(self, name: str, rule: MissingRule, notes: Notes, is_text: bool = False) -> None:
+        self._name, self._rule, self._notes = name, rule, notes
+        self._type: ColumnType | None = "text" if is_text else None
+        self._batches: list[Any] = []
+        self._order: dict[Any, int] = {}
+
+    def add(self, cells: Any, source: Source) -> None:
+        """Add the cells of a batch; the type of the column follows from all batches."""
+        kind = arrow_type(cells.type)
+        is_ordered = getattr(cells.type, "ordered", False)
+        if source.is_text or kind == "text" or is_ordered:
+            column = decode_column(self._name, cells, source)
+            if is_ordered:
+                for value in column.values.tolist():
+                    self._order.setdefault(value, len(self._order))
+        if source.is_text or kind == "text":
+            cells, counts = null_missing(as_text_cells(column), self._rule)
+            for text, number in counts.items():
+                self._notes.count_markers(self._name, text, number)
+            kind = infer_cell_type(cells) if source.is_text else kind
+        self._type = merge_types(self._type, kind)
+        self._batches.append(cells)
+
+    def finish(self) -> Any:
+        """Return the column as an array, or as an ordered Categorical if the source declares so."""
+        import pandas as pd
+
+        arrays = [self._convert(cells) for cells in self._batches]
+        self._batches = []
+        if len({array.dtype for array in arrays}) > 1 and self._type == "float":
+            arrays = [widen_floats(array) for array in arrays]
+        array = np.concatenate(arrays) if len(arrays) != 1 else arrays[0]
+        if not self._order:
+            return array
+        found = pd.Categorical(array, categories=list(self._order), ordered=True)
+        # Another file may hold values that the order lacks.
+        return found if np.array_equal(found.isna(), pd.isna(array)) else array
+
+    def _convert(self, cells: Any) -> NDArray[Any]:
+        import pyarrow as pa
+        import pyarrow.types as types
+
+        if types.is_string(cells.type) or types.is_large_string(cells.type):
+            return convert_cells(cells, self._type)
+        if self._type == "text":  # numbers in one file, text in another
+            items = [None if item is None else value_name(item) for item in cells.to_pylist()]
+            return np.array(items, dtype=object)
+        if types.is_dictionary(cells.type):
+            cells = cells.cast(cells.type.value_type)
+        is_short = types.is_float32(cells.type) or types.is_float16(cells.type)
+        if is_short and self._type == "float":  # widening would change 0.1, as a category
+            return np.asarray(cells.to_numpy())
+        if self._type == "float" or (self._type == "integer" and cells.null_count):
+            cells = cells.cast(pa.float64(), safe=False)
+        return np.asarray(cells.to_numpy())
+
+
+def as_text_cells(column: RawColumn) -> Any:
+    """Return a decoded column as an Arrow array of texts, null where a cell is missing."""
+    import pyarrow as pa
+
+    names = pa.array(list(column.names), pa.string())
+    codes = pa.array(column.codes, mask=column.codes < 0)
+    return pa.DictionaryArray.from_arrays(codes, names).cast(pa.string())

@@ -1,0 +1,247 @@
+"""Open files, folders, frames and data sets as raw tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from bayes_lcs.core.errors import DataError, one_line
+from bayes_lcs.io.decode import check_type
+from bayes_lcs.io.formats.csv import open_csv_table
+from bayes_lcs.io.formats.parquet import footer_size, open_parquet_table
+from bayes_lcs.io.options import DEFAULT_CSV, CsvOptions
+from bayes_lcs.io.raw_table import RawTable, SizeEstimate, Source, file_stamp
+
+__all__ = ["as_path", "is_arrow_frame", "is_streamed", "open_file", "open_tables"]
+
+_NOT_TABLES = {
+    b"PK\x03\x04": "is a zip or Excel file; unpack it or save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "is an old Excel file; save the sheet as CSV",
+    b"\x89HDF\r\n\x1a\n": "is a netCDF or HDF5 file; save its table as CSV or Parquet",
+    b"\x89PNG\r\n\x1a\n": "is a picture, not a table",
+    b"%PDF-": "is a PDF file, not a table; save the table as CSV",
+    b"\xfd7zXZ\x00": "is packed with xz; unpack it first (gzip is read as it is)",
+    b"\x28\xb5\x2f\xfd": "is packed with zstd; unpack it first (gzip is read as it is)",
+    b"BZh91AY&SY": "is packed with bzip2; unpack it first (gzip is read as it is)",
+    b"<!doctype": "is a web page, not a table; did a download fail?",
+    b"<html": "is a web page, not a table; did a download fail?",
+}
+"""First bytes of files that are taken for tables by mistake."""
+
+_MAGIC_LENGTH = 10
+_SUFFIXES = (".csv", ".tsv", ".txt", ".data", ".parquet", ".pq")
+_BATCH_ROWS = 1 << 16
+
+
+def is_streamed(data: Any) -> bool:
+    """Return whether data is read batch by batch, and not an array or a pandas frame.
+
+    Examples
+    --------
+    >>> is_streamed("visits.parquet"), is_streamed([[0, 1], [1, 1]])
+    (True, False)
+    """
+    if isinstance(data, list | tuple):
+        return bool(data) and all(isinstance(item, str | PathLike) for item in data)
+    return isinstance(data, str | PathLike) or is_arrow_frame(data) or _is_dask(data)
+
+
+def open_tables(
+    data: Any, options: CsvOptions = DEFAULT_CSV, expected: Sequence[str] = ()
+) -> list[RawTable]:
+    """Return the tables of some data, in the order in which they are read.
+
+    Parameters
+    ----------
+    data
+        The path of a CSV or Parquet file or of a folder of them, several paths, a
+        ``pyarrow.dataset.Dataset`` or ``pyarrow.Table``, a polars frame, or a Dask dataframe.
+    options
+        How text files are written.
+    expected
+        Columns that should exist: they help to find the delimiter.
+    """
+    if _is_dask(data):
+        return _open_dask(data)
+    if is_arrow_frame(data):
+        return _open_dataset(data)
+    given = data if isinstance(data, list | tuple) else [data]
+    files = [file for path in given for file in _list_files(as_path(path))]
+    return [open_file(file, options, expected) for file in files]
+
+
+def open_file(
+    path: str | PathLike[str], options: CsvOptions = DEFAULT_CSV, expected: Sequence[str] = ()
+) -> RawTable:
+    """Return the columns of a CSV or Parquet file; its first bytes tell which it is."""
+    path = as_path(path)
+    if path.is_dir():
+        raise DataError("is a directory; give the path of one file", file=str(path))
+    try:
+        with path.open("rb") as stream:
+            magic = stream.read(_MAGIC_LENGTH)
+    except FileNotFoundError:
+        raise DataError("there is no such file", file=str(path)) from None
+    except OSError as error:
+        raise DataError(f"cannot be opened: {error.strerror}", file=str(path)) from None
+    if not magic:
+        raise DataError("the file is empty", file=path.name)
+    if magic.startswith(b"PAR1") or path.suffix.lower() in (".parquet", ".pq"):
+        return open_parquet_table(path)
+    for beginning, advice in _NOT_TABLES.items():
+        if magic.lower().startswith(beginning.lower()):
+            raise DataError(advice, file=path.name)
+    return open_csv_table(path, options, expected)
+
+
+def as_path(given: Any) -> Path:
+    """Return a path, or raise an error that says where rows in memory go."""
+    if not isinstance(given, str | PathLike):
+        raise TypeError(
+            f"expected the path of a file, got {type(given).__name__}; rows in memory go to fit "
+            "or to GroupedTable.from_frame"
+        )
+    return Path(given).expanduser()
+
+
+def _list_files(path: Path) -> list[Path]:
+    """Return the file, or the tables of a folder in the order of their names."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(
+        file
+        for file in path.iterdir()
+        if file.is_file()
+        and not file.name.startswith((".", "_"))
+        and file.name.removesuffix(".gz").lower().endswith(_SUFFIXES)
+    )
+    if not found:
+        raise DataError("the folder holds no CSV or Parquet file", file=str(path))
+    return found
+
+
+# Arrow and polars ---------------------------------------------------------------------------------
+
+
+def is_arrow_frame(data: Any) -> bool:
+    """Return whether data is an Arrow table or data set, or a polars frame.
+
+    Module names are compared, so that libraries that were never imported need not be.
+    """
+    module = type(data).__module__
+    if module.startswith("polars."):
+        # In this order: a lazy frame warns when it is asked for its columns.
+        return hasattr(data, "collect") or hasattr(data, "columns")
+    own = module.startswith("pyarrow.")
+    return own and (hasattr(data, "get_fragments") or hasattr(data, "to_batches"))
+
+
+def _open_dataset(data: Any) -> list[RawTable]:
+    import pyarrow.dataset as ds
+
+    if hasattr(data, "collect"):  # a lazy polars frame
+        data = data.collect()
+    if hasattr(data, "to_arrow"):
+        data = data.to_arrow()
+    dataset = data if hasattr(data, "get_fragments") else ds.dataset(data)
+    names = dataset.schema.names
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise DataError("two columns have this name; rename one", column=name)
+    fragments = list(dataset.get_fragments())
+    if not fragments:
+        raise DataError("the data set holds no files")
+    return [_open_fragment(dataset, piece, i) for i, piece in enumerate(fragments)]
+
+
+def _open_fragment(dataset: Any, fragment: Any, number: int) -> RawTable:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    path = getattr(fragment, "path", None)
+    source = Source(path or (f"fragment {number} of the data set" if number else None))
+    in_folder = set(ds.get_partition_keys(fragment.partition_expression))
+
+    def read(wanted: Sequence[str]) -> Iterator[Any]:
+        try:
+            own = fragment.physical_schema
+            for name in wanted:
+                check_type(name, dataset.schema.field(name).type, source)
+                if name not in own.names and name not in in_folder:
+                    raise source.error(
+                        "there is no such column here, but in the schema of the data set; all "
+                        "files must have the same columns",
+                        column=name,
+                    )
+            # Fragments are read with their own types: casts to the data set's may lose values.
+            fields = [
+                own.field(name) if name in own.names else dataset.schema.field(name)
+                for name in wanted
+            ]
+            scanner = fragment.scanner(
+                schema=pa.schema(fields), columns=list(wanted), batch_size=_BATCH_ROWS
+            )
+            for batch in scanner.to_batches():
+                yield pa.Table.from_batches([batch])
+        except (pa.ArrowException, OSError) as error:
+            raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
+
+    def size() -> SizeEstimate:
+        if isinstance(fragment, ds.ParquetFileFragment):
+            return footer_size(lambda: fragment.metadata, source)
+        known = Path(path).stat().st_size if path and Path(path).is_file() else None
+        return SizeEstimate(None if path else fragment.count_rows(), known)
+
+    stamp = ""
+    if path and Path(path).is_file():
+        stamp = f"{file_stamp(Path(path))}, {dataset.schema}, {fragment.partition_expression}"
+    return _raw_table(dataset.schema.names, source, read, size, stamp)
+
+
+# Dask ---------------------------------------------------------------------------------------------
+
+
+def _is_dask(data: Any) -> bool:
+    return type(data).__module__.startswith("dask") and hasattr(data, "npartitions")
+
+
+def _open_dask(frame: Any) -> list[RawTable]:
+    if not hasattr(frame, "columns"):
+        raise DataError(f"of Dask's collections only dataframes are tables, not {type(frame)}")
+    size = frame.npartitions
+    return [_open_partition(frame, number, size) for number in range(size)]
+
+
+def _open_partition(frame: Any, number: int, count: int) -> RawTable:
+    import pyarrow as pa
+
+    source = Source(f"partition {number} of {count}")
+    columns = {str(name): name for name in frame.columns}
+
+    def read(wanted: Sequence[str]) -> Iterator[Any]:
+        part = frame[[columns[name] for name in wanted]].partitions[number].compute()
+        part.columns = list(wanted)
+        try:
+            table = pa.Table.from_pandas(part, preserve_index=False)
+        except (pa.ArrowException, TypeError) as error:
+            raise source.error(f"holds cells of several kinds: {one_line(error)}") from None
+        for name in wanted:
+            check_type(name, table.schema.field(name).type, source)
+        yield table
+
+    return _raw_table(columns, source, read, lambda: SizeEstimate(None, None))
+
+
+def _raw_table(
+    names: Any,
+    source: Source,
+    read: Callable[[Sequence[str]], Iterator[Any]],
+    size: Callable[[], SizeEstimate],
+    stamp: str = "",
+) -> RawTable:
+    def batches(columns: Sequence[str], /, **_: Any) -> Iterator[Any]:
+        return read(columns)
+
+    return RawTable(tuple(map(str, names)), source, batches, size, stamp=stamp)

@@ -1,0 +1,328 @@
+"""Options of readers: how a text file is written, which cells are missing, which columns to use."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bayes_lcs.core.errors import DataNote, DataWarning, warn_user
+from bayes_lcs.io.column_types import is_null, value_name
+
+__all__ = [
+    "DEFAULT_CSV",
+    "INDEX_NAME",
+    "MARKERS",
+    "MAX_MARKER",
+    "ColumnNames",
+    "CsvOptions",
+    "MissingRule",
+    "MissingValues",
+    "Notes",
+    "add_empty_cell",
+    "as_list",
+    "check_option",
+    "is_index_name",
+    "missing_rules",
+    "require_column",
+    "select_columns",
+]
+
+MARKERS = ("", "na", "n/a", "nan", "null", "?")
+"""Cells that mean "missing" unless an option says otherwise, in any case."""
+
+MAX_MARKER = 6
+"""Length of the longest cell that is compared with the markers, spaces included."""
+
+INDEX_NAME = "Unnamed: 0"
+"""Name of a first column without a name, as pandas names it."""
+
+MissingValues = Iterable[Any] | Mapping[Any, Iterable[Any]] | None
+ColumnNames = Iterable[Any]
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """Encoding, delimiter and header of a text file.
+
+    Parameters
+    ----------
+    encoding
+        Encoding of the text.
+    delimiter
+        Separator of the cells; None finds it from the header: comma, semicolon, tab or bar.
+    header
+        Whether the file begins with a line of column names. False names the columns ``column_1``,
+        ``column_2``, …; a list gives the names of a file without such a line.
+    """
+
+    encoding: str = "utf-8"
+    delimiter: str | None = None
+    header: bool | Sequence[str] = True
+
+
+DEFAULT_CSV = CsvOptions()
+
+
+@dataclass(frozen=True)
+class MissingRule:
+    """Rule for texts that mean "missing" in one column; nulls and NaN always do.
+
+    ``tokens`` is None for the default: empty cells and the markers NA, N/A, NaN, NULL and ?.
+
+    Examples
+    --------
+    >>> rule = MissingRule()
+    >>> rule.matches("n/a"), rule.matches(" "), rule.matches("none")
+    (True, True, False)
+    >>> MissingRule(frozenset({"-9"})).matches("NA")
+    False
+    """
+
+    tokens: frozenset[str] | None = None
+
+    def matches(self, text: str) -> bool:
+        """Return whether a text means "missing"."""
+        if self.tokens is None:
+            return len(text) <= MAX_MARKER and text.strip().lower() in MARKERS
+        return text in self.tokens
+
+    @property
+    def spellings(self) -> list[str]:
+        """All texts that match, without spaces, for readers that need a list."""
+        if self.tokens is not None:
+            return sorted(self.tokens)
+        spelled = {"".join(letters) for marker in MARKERS for letters in _cases(marker)}
+        return sorted(spelled)
+
+
+def _cases(text: str) -> list[tuple[str, ...]]:
+    from itertools import product
+
+    return list(product(*(sorted({letter.lower(), letter.upper()}) for letter in text)))
+
+
+GROUP_RULE = MissingRule(frozenset({""}))
+"""Of a group column: only empty cells are missing, because an identifier may be called "NA"."""
+
+
+def missing_rules(
+    given: MissingValues,
+    columns: Sequence[str],
+    names: Collection[str],
+    error: Any,
+    *,
+    group: str | None = None,
+) -> dict[str, MissingRule]:
+    """Return the rule of each column.
+
+    Parameters
+    ----------
+    given
+        None for the default; texts for all columns; or a mapping from column to texts, in which
+        case other columns keep the default.
+    columns
+        The columns that are read.
+    names
+        All columns of the source.
+    error
+        Makes the error for a column that does not exist, as `Place.error` does.
+    group
+        The group column, whose default is that only empty cells are missing.
+    """
+    default = dict.fromkeys(columns, MissingRule())
+    if group is not None:
+        default[group] = GROUP_RULE
+    if given is None:
+        return default
+    if isinstance(given, Mapping):
+        own = {str(name): _rule(tokens) for name, tokens in given.items()}
+        for name in own:
+            require_column(name, names, error)
+        return {name: own.get(name, default[name]) for name in columns}
+    return dict.fromkeys(columns, _rule(given))
+
+
+def _rule(tokens: Iterable[Any]) -> MissingRule:
+    return MissingRule(frozenset(value_name(t) for t in as_list(tokens) if not is_null(t)))
+
+
+def add_empty_cell(given: Any) -> list[Any] | None:
+    """Return values that an estimator takes as missing, for reading files: empty cells are nulls.
+
+    Examples
+    --------
+    >>> add_empty_cell(-9), add_empty_cell(None)
+    ([-9, ''], None)
+    """
+    return None if given is None else [*as_list(given), ""]
+
+
+def is_index_name(name: Any) -> bool:
+    """Return whether a first column of this name is an index: pandas and R write it unnamed.
+
+    Examples
+    --------
+    >>> [is_index_name(name) for name in ("", None, "Unnamed: 0", "id", 0)]
+    [True, True, True, False, False]
+    """
+    return is_null(name) or (isinstance(name, str) and name.strip() in ("", INDEX_NAME))
+
+
+@dataclass
+class Notes:
+    """Assumptions about data that the user should know of, given as one warning each.
+
+    Attributes
+    ----------
+    file
+        The file that messages name.
+    index
+        Name of the index column that was set aside.
+    markers
+        For each column, how many cells hold which marker for "missing".
+    dropped
+        Number of rows that were left out because they have no group.
+    set_aside
+        Columns that are not used because they hold no numbers.
+    """
+
+    file: str | None = None
+    index: str | None = None
+    markers: dict[str, Counter[str]] = field(default_factory=dict)
+    dropped: int = 0
+    set_aside: list[str] = field(default_factory=list)
+
+    def count_markers(self, column: str, text: str, number: int) -> None:
+        """Count cells that hold a marker; empty cells need no note."""
+        if text.strip() and number:
+            self.markers.setdefault(column, Counter())[text] += number
+
+    def warn(self) -> None:
+        """Give the notes as warnings and forget them."""
+        where = f"{self.file}: " if self.file else ""
+        if self.index is not None:
+            warn_user(
+                f"{where}the first column has no name of its own and is taken for an index: it is "
+                f"not used; rename it if it is data",
+                DataNote,
+            )
+        if self.set_aside:
+            some = ", ".join(map(repr, self.set_aside[:8]))
+            more = f" and {len(self.set_aside) - 8} more" if len(self.set_aside) > 8 else ""
+            warn_user(
+                f"{where}columns without numbers are not used: {some}{more}",
+                DataNote,
+            )
+        if self.markers:
+            warn_user(
+                f"{where}cells taken as missing: {_list_markers(self.markers)}; "
+                "missing_values= changes this",
+                DataNote,
+            )
+        if self.dropped:
+            rows = (
+                "1 row without a group is"
+                if self.dropped == 1
+                else (f"{self.dropped:,} rows without a group are")
+            )
+            warn_user(
+                f"{where}{rows} left out",
+                DataWarning,
+            )
+        self.index, self.markers, self.dropped, self.set_aside = None, {}, 0, []
+
+
+def _list_markers(markers: Mapping[str, Counter[str]], most: int = 8) -> str:
+    shown = [
+        f"column {name!r} {', '.join(f'{number:,} {text!r}' for text, number in found.items())}"
+        for name, found in list(markers.items())[:most]
+    ]
+    if len(markers) > most:
+        rest = sum(sum(found.values()) for found in list(markers.values())[most:])
+        shown.append(f"{len(markers) - most} more columns {rest:,}")
+    return "; ".join(shown)
+
+
+# Columns ------------------------------------------------------------------------------------------
+
+
+def select_columns(
+    names: Sequence[str],
+    error: Any,
+    *,
+    features: Iterable[Any] | None = None,
+    ignore: Iterable[Any] = (),
+    roles: Mapping[str, str | None] | None = None,
+    index: str | None = None,
+) -> list[str]:
+    """Return the feature columns, after checking that every column named exists and is used once.
+
+    Parameters
+    ----------
+    names
+        All columns of the source.
+    error
+        ``error(message, column=)`` makes the error.
+    features, ignore
+        The columns to use, or those to leave out.
+    roles
+        Columns with another role by its name: ``{"group": "user", "label": "decision"}``.
+    index
+        The index column: it is a feature only if ``features`` names it.
+    """
+    taken = {column: role for role, column in (roles or {}).items() if column is not None}
+    if len(taken) < sum(column is not None for column in (roles or {}).values()):
+        raise error("one column cannot be both group and label", column=next(iter(taken)))
+    ignored = [str(name) for name in as_list(ignore)]
+    given = None if features is None else [str(name) for name in as_list(features)]
+    for name in (*taken, *(given or ())):
+        require_column(name, names, error)
+    for name in ignored:
+        if not is_index_name(name):  # an index is left out anyway
+            require_column(name, names, error)
+    if given is None:
+        left_out = {*taken, *ignored, *([] if index is None else [index])}
+        chosen = [name for name in names if name not in left_out]
+    else:
+        chosen = [name for name in given if name not in ignored]
+        for name in chosen:
+            if name in taken:
+                raise error(f"the {taken[name]} column cannot be a feature too", column=name)
+            if chosen.count(name) > 1:
+                raise error("named twice in features=", column=name)
+    if not chosen:
+        raise error("no column is left to be a feature; ignore fewer columns")
+    return chosen
+
+
+def require_column(name: str, names: Collection[str], error: Any) -> None:
+    """Raise an error that suggests similar names if a column does not exist."""
+    if name in names:
+        return
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    folded = [other for other in names if other.strip().lower() == name.strip().lower()]
+    hint = list(dict.fromkeys(folded + close))
+    some = ", ".join(map(repr, list(names)[:12])) + (", …" if len(names) > 12 else "")
+    raise error(
+        "there is no such column; "
+        + (f"did you mean {' or '.join(map(repr, hint))}?" if hint else f"there are {some}")
+        + (" (is the delimiter right? pass delimiter=)" if len(names) == 1 else ""),
+        column=name,
+    )
+
+
+def check_option(option: str, named: Iterable[str], features: Sequence[str], error: Any) -> None:
+    """Raise an error if an option names a column that is not a feature."""
+    for name in named:
+        if name not in features:
+            close = difflib.get_close_matches(name, features, n=3, cutoff=0.6)
+            hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+            raise error(f"{option}= names a column that is not a feature{hint}", column=name)
+
+
+def as_list(given: Iterable[Any]) -> list[Any]:
+    """Return a list of names from a sequence, or from one name."""
+    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)

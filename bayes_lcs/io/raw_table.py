@@ -1,0 +1,172 @@
+"""Tables as they come from a source: column names, and a function that reads batches of rows.
+
+Every source (file, Arrow data set, Dask dataframe, pandas or polars frame) becomes a `RawTable`, so
+that the rules about types, missing cells and categories are written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.errors import DataError
+from bayes_lcs.io.column_types import value_name
+from bayes_lcs.io.options import MissingRule, is_index_name
+
+__all__ = ["NO_RULES", "RawColumn", "RawTable", "SizeEstimate", "Source", "file_stamp"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Origin of rows, so that errors can name the place.
+
+    Parameters
+    ----------
+    file
+        Name of the file.
+    line_of
+        Returns the line of a row of a text file; without it rows are counted from 0.
+    """
+
+    file: str | None = None
+    line_of: Callable[[int], int | None] | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """True for a text file, whose columns have no declared types."""
+        return self.line_of is not None
+
+    def error(
+        self, message: str, *, row: int | None = None, column: str | None = None
+    ) -> DataError:
+        """Return the error for one place."""
+        line = None if row is None or self.line_of is None else self.line_of(row)
+        shown_row = row if line is None else None
+        return DataError(message, file=self.file, line=line, row=shown_row, column=column)
+
+
+class SizeEstimate(NamedTuple):
+    """Rows and bytes of a table, as far as they are known before it is read."""
+
+    rows: int | None
+    bytes: int | None
+
+
+NO_RULES: Mapping[str, MissingRule] = MappingProxyType({})
+
+
+class ReadsBatches(Protocol):
+    """Reads columns batch by batch, in the order of the rows.
+
+    ``encoded`` names text columns that may come as Arrow dictionaries. ``numeric`` names
+    columns, with the rule of their missing cells, that a text file may parse directly: they come as
+    float64 with null for missing cells, or as text if a cell is no number.
+    """
+
+    def __call__(
+        self,
+        columns: Sequence[str],
+        /,
+        *,
+        encoded: Collection[str] = (),
+        numeric: Mapping[str, MissingRule] = NO_RULES,
+    ) -> Iterator[Any]:
+        """Yield Arrow tables."""
+        ...
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """The columns of a source.
+
+    Parameters
+    ----------
+    names
+        Column names.
+    source
+        Names the place in errors.
+    batches
+        Reads some columns batch by batch.
+    size
+        Rows and bytes, as far as they are known.
+    path
+        The Parquet file, if it is one: any of its rows can be read without the others.
+    stamp
+        Changes with the file and with how it is read; empty if changes cannot be noticed.
+    head
+        Reads the first rows of some columns, from which their types can be told; a source whose
+        columns have declared types may return no rows.
+    """
+
+    names: tuple[str, ...]
+    source: Source
+    batches: ReadsBatches
+    size: Callable[[], SizeEstimate] = lambda: SizeEstimate(None, None)
+    path: Path | None = None
+    stamp: str = ""
+    head: Callable[[Sequence[str]], Any] | None = None
+
+    def read_head(self, columns: Sequence[str]) -> Any:
+        """Return the first rows of some columns, or an empty table of their declared types."""
+        if self.head is not None:
+            return self.head(columns)
+        return next(iter(self.batches(columns)), None)
+
+    @property
+    def index(self) -> str | None:
+        """Name of the first column if it is an index, as pandas and R write it."""
+        return self.names[0] if len(self.names) > 1 and is_index_name(self.names[0]) else None
+
+
+@dataclass(frozen=True)
+class RawColumn:
+    """One column: ``codes`` into distinct typed ``values``, -1 where a cell is missing.
+
+    ``is_ordered`` says that the source declares an order of the values (an ordered Categorical).
+    ``edges`` are set if the values are names of bins.
+    """
+
+    name: str
+    codes: NDArray[np.int32]
+    values: NDArray[Any]
+    is_ordered: bool = False
+    edges: tuple[float, ...] = ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The text that names each value."""
+        return tuple(value_name(value) for value in self.values.tolist())
+
+    def first_row(self, code: int) -> int | None:
+        """Return the first row that holds a value, if any does."""
+        rows = np.flatnonzero(self.codes == code)
+        return int(rows[0]) if rows.size else None
+
+    def order_of_appearance(self) -> list[int]:
+        """Return the codes that occur, in the order in which they first do.
+
+        Examples
+        --------
+        >>> RawColumn("x", np.array([2, -1, 0, 2]), np.array(["a", "b", "c"])).order_of_appearance()
+        [2, 0]
+        """
+        never = len(self.codes)
+        first = np.full(len(self.values) + 1, never)  # the last entry serves code -1
+        first[self.codes[::-1]] = np.arange(never)[::-1]
+        return sorted(
+            (code for code in range(len(self.values)) if first[code] < never),
+            key=first.__getitem__,
+        )
+
+
+def file_stamp(path: Path) -> str:
+    """Return path, size and modification time of a file: a cache key that changes with it."""
+    about = path.stat()
+    return f"{path.absolute()}, {about.st_size} bytes, {about.st_mtime_ns}"

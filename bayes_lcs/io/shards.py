@@ -1,0 +1,472 @@
+"""A labelled table read from one file in disjoint shards, so that reading can stop early."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.errors import DataError, one_line
+from bayes_lcs.io.column_types import (
+    ColumnType,
+    arrow_type,
+    convert_cells,
+    infer_text_type,
+    merge_types,
+    parse_cells,
+    parse_number,
+)
+from bayes_lcs.io.decode import decode_column, decode_numbers, null_missing
+from bayes_lcs.io.formats.csv import read_format
+from bayes_lcs.io.formats.csv_shards import CsvShards, ReadCount
+from bayes_lcs.io.formats.parquet_shards import ParquetShards
+from bayes_lcs.io.frames import as_text_cells
+from bayes_lcs.io.open_tables import open_file
+from bayes_lcs.io.options import (
+    DEFAULT_CSV,
+    CsvOptions,
+    MissingRule,
+    MissingValues,
+    as_list,
+    check_option,
+    missing_rules,
+    select_columns,
+)
+from bayes_lcs.io.raw_table import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ColumnTypeChanged", "FileShards", "ReadCount", "Shard", "ShardReader"]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Consecutive rows of a file; those without a label are left out.
+
+    Parameters
+    ----------
+    number
+        The place of the shard in the file, counted from 0.
+    frame
+        The features: float64 columns with NaN for missing cells, and columns of text with None.
+    labels
+        The labels, in the type of their column.
+    first_row
+        The row of the file at which the shard starts, counted from 0 without the header.
+    rows
+        The place of each row in the shard of the file; None if no row was left out.
+    """
+
+    number: int
+    frame: pd.DataFrame
+    labels: NDArray[Any]
+    first_row: int
+    rows: NDArray[np.int64] | None = None
+
+
+class HasRows(Protocol):
+    """Rows that know their place in the file."""
+
+    @property
+    def first_row(self) -> int: ...
+    @property
+    def rows(self) -> NDArray[np.int64] | None: ...
+
+
+class ColumnTypeChanged(Exception):
+    """A later shard holds text in columns that were numbers, or empty, in the first.
+
+    ``columns`` maps each of them to a cell and the `DataError` that names its place.
+    """
+
+    def __init__(self, columns: Mapping[str, DataError]) -> None:
+        super().__init__(", ".join(columns))
+        self.columns = dict(columns)
+
+
+class _Column(NamedTuple):
+    """Cells of one column of a shard, their type, and the numbers that text cells spell."""
+
+    cells: Any
+    kind: ColumnType | None
+    numbers: Any = None
+
+
+@dataclass
+class _ShardDecoder:
+    """Decode Arrow tables into features and labels, with the same types for all shards.
+
+    The type of a CSV column is that of its cells in the first shard, unless it is in ``text``.
+    """
+
+    features: Sequence[str]
+    label: str
+    rules: Mapping[str, MissingRule]
+    text: Collection[str]
+    source: Source
+    types: dict[str, ColumnType | None] = field(default_factory=dict)
+
+    def decode(self, number: int, first_row: int, table: Any, count: ReadCount) -> Shard:
+        """Return the shard whose first row is ``first_row`` of the file."""
+        import pandas as pd
+
+        found = {name: self._read(name, table, first_row, count) for name in self._columns}
+        self._merge_types(found, first_row)
+        columns = {}
+        for name in self.features:
+            values = self._feature(name, found.pop(name), first_row)
+            # Without the dtype, pandas 3 would convert objects that are text.
+            columns[name] = pd.Series(values, dtype=values.dtype, copy=False)
+        frame = pd.DataFrame(columns, copy=False)
+        labels, is_known = self._labels(found[self.label].cells, first_row)
+        if is_known.all():
+            return Shard(number, frame, labels, first_row)
+        rows = np.flatnonzero(is_known)
+        count.unlabelled += len(is_known) - len(rows)
+        return Shard(number, frame.iloc[rows].reset_index(drop=True), labels, first_row, rows)
+
+    @property
+    def _columns(self) -> list[str]:
+        return [*self.features, self.label]
+
+    def _read(self, name: str, table: Any, start: int, count: ReadCount) -> _Column:
+        """Return a column with nulls for missing cells, and its type in this shard."""
+        import pyarrow as pa
+
+        cells = table.column(name)
+        kind = arrow_type(cells.type)
+        rule, is_csv = self.rules[name], self.source.is_text
+        if not is_csv and kind != "text" and name not in self.text:
+            return _Column(cells, kind)
+        is_text = name in self.text or not is_csv
+        try:
+            if is_csv:
+                texts = cells.combine_chunks()
+                if not is_text and not rule.tokens:
+                    kind, numbers = parse_cells(texts)
+                    if numbers is not None:  # no marker for "missing" is a number
+                        return _Column(texts, kind, numbers)
+            else:
+                texts = as_text_cells(decode_column(name, cells, self.source))
+        except (UnicodeDecodeError, pa.ArrowException) as error:
+            fault = f"holds bytes that are no text: {one_line(error)}"
+            raise self.source.error(fault, column=name) from None
+        if not is_csv:
+            self._check_nul(name, texts, start)
+        texts, markers = null_missing(texts, rule)
+        for text, number in markers.items():
+            count.notes.count_markers(name, text, number)
+        return _Column(texts, "text") if is_text else _Column(texts, *parse_cells(texts))
+
+    def _check_nul(self, name: str, texts: Any, start: int) -> None:
+        import pyarrow.compute as pc
+
+        row = pc.index(pc.match_substring(texts, "\x00"), True).as_py()
+        if row >= 0:
+            fault = "the cell holds a NUL byte; the file is damaged or not a text file"
+            raise self.source.error(fault, row=start + row, column=name)
+
+    def _merge_types(self, found: Mapping[str, _Column], start: int) -> None:
+        """Merge the types of this shard into those known; raise if numbers turned into text."""
+        changed: dict[str, DataError] = {}
+        for name, (cells, kind, _) in found.items():
+            is_first, known = name not in self.types, self.types.get(name)
+            merged = merge_types(known, kind)
+            if merged == "text" != known and not is_first:
+                changed[name] = self._find_change(name, cells, known, start)
+            self.types[name] = merged
+        if changed:
+            raise ColumnTypeChanged(changed)
+
+    def _find_change(
+        self, name: str, cells: Any, known: ColumnType | None, start: int
+    ) -> DataError:
+        """Return an error that names the first cell that does not fit the type known so far."""
+        was = {None: "empty cells", "boolean": "true and false"}.get(known, "numbers")
+        for row, text in enumerate(cells.to_pylist(), start=start):
+            known = merge_types(known, None if text is None else infer_text_type([text]))
+            if known == "text":
+                message = f"holds {text!r}, but only {was} in the parts before"
+                return self.source.error(message, row=row, column=name)
+        raise AssertionError("the type of a column changes in one of its cells")
+
+    def _feature(self, name: str, column: _Column, start: int) -> NDArray[Any]:
+        """Return float64 numbers, or text with None for missing cells."""
+        import pyarrow as pa
+
+        if self.types[name] == "text":
+            return convert_cells(column.cells, "text")
+        if not self.source.is_text:
+            numbers = decode_numbers(name, column.cells, self.rules[name], self.source, start)
+            return self._without_marks(name, numbers, column.cells.type)
+        if column.kind == "boolean":
+            return convert_cells(column.cells, "boolean").astype(np.float64)
+        if column.numbers is None:
+            return np.full(len(column.cells), np.nan)
+        wide = column.numbers.cast(pa.float64(), safe=False)
+        return np.asarray(wide.to_numpy(zero_copy_only=False))
+
+    def _without_marks(
+        self, name: str, numbers: NDArray[np.float64], kind: Any
+    ) -> NDArray[np.float64]:
+        """Replace numbers that ``missing_values`` lists by NaN."""
+        import pyarrow.types as types
+
+        tokens = self.rules[name].tokens or ()
+        marks = np.array([n for n in map(parse_number, tokens) if n is not None], np.float64)
+        if types.is_float32(kind):
+            marks = marks.astype(np.float32).astype(np.float64)
+        if types.is_boolean(kind) or not np.isin(numbers, marks).any():
+            return numbers
+        return np.where(np.isin(numbers, marks), np.nan, numbers)
+
+    def _labels(self, cells: Any, start: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Return the labels that are known, and which rows have one."""
+        if self.source.is_text:
+            is_known = np.asarray(cells.is_valid().to_numpy(zero_copy_only=False))
+            labels = convert_cells(cells.drop_null(), self.types[self.label])
+        else:
+            column = decode_column(self.label, cells, self.source)
+            tokens = self.rules[self.label].tokens or ()
+            is_mark = np.array([name in tokens for name in column.names] + [True])
+            is_known = ~is_mark[column.codes]  # the last entry serves code -1
+            labels = column.values[column.codes[is_known]]
+        if labels.dtype.kind == "f" and not np.all(labels == np.floor(labels)):
+            place = int(np.flatnonzero(labels != np.floor(labels))[0])
+            raise self.source.error(
+                f"the label {labels[place]} is a fraction: the column is a measurement, not a "
+                "class; bin it, or store it as text",
+                row=start + int(np.flatnonzero(is_known)[place]),
+                column=self.label,
+            )
+        return labels, is_known
+
+
+@dataclass(frozen=True)
+class ShardReader:
+    """Reads shards of a Parquet file in any order, wherever it is sent."""
+
+    shards: ParquetShards
+    decoder: _ShardDecoder
+    source: Source
+
+    def read(self, number: int, count: ReadCount) -> Shard:
+        """Return one shard; what it takes is counted."""
+        first_row, table = self.shards.read_shard(number, count)
+        return self.decoder.decode(number, first_row, table, count)
+
+    def error(self, part: HasRows, row: int, column: str | None, message: str) -> DataError:
+        """Return the error for one cell, which names the file, the column and the row."""
+        return _cell_error(self.source, part, row, column, message)
+
+
+def _cell_error(
+    source: Source, part: HasRows, row: int, column: str | None, message: str
+) -> DataError:
+    row = row if part.rows is None else int(part.rows[row])
+    return source.error(message, row=part.first_row + row, column=column)
+
+
+class FileShards:
+    r"""The rows of one CSV or Parquet file in shards, of which no more is read than is asked for.
+
+    Shards are disjoint and make up the whole file. They come in the order of the file, except for
+    a Parquet file of at least as many row groups as shards: its shards are made of whole row groups
+    and come in a random order. A shard is read when the iterator gets there. Faults in its rows are
+    a `DataError` that names line and column; faults in rows that were not read are not noticed.
+
+    The shards of a CSV file hold about equally many bytes, since its number of rows is unknown. A
+    file of less than 256 KiB is read at once and divided into equally many rows. Of a Parquet file
+    whole pages are read, and at least 16 KiB of each column.
+
+    The type of a CSV column is that of its cells in the first shard. If a later one contradicts,
+    iteration raises `ColumnTypeChanged`: start again with these columns in ``text``.
+
+    Parameters
+    ----------
+    path
+        A text file, plain or gzipped, or a Parquet file.
+    label
+        The column to predict. Rows without a label are left out and counted.
+    features
+        The columns to predict from, in this order; by default all others except ``ignore``.
+    ignore
+        Columns to leave out.
+    num_shards
+        Number of shards.
+    rows_per_shard
+        Number of rows in a shard, instead of ``num_shards``: at most so many of a Parquet file. The
+        first shard of a CSV file has exactly so many; the bytes they take determine the number of
+        shards, and later shards are divided by bytes.
+    missing_values
+        Texts that mean "missing", as in `bayes_lcs.read_grouped`.
+    categorical
+        Features to read as text although they hold numbers; True for all.
+    text
+        Columns, the label included, to read as text.
+    options
+        How a text file is written.
+    shuffle
+        True requires a random order, False the order of the file; "auto" shuffles if possible.
+    seed
+        Seed of the random order.
+
+    Attributes
+    ----------
+    feature_names
+        The columns of the features.
+    other_names
+        Columns of the file that are not features.
+    is_shuffled
+        Whether shards come in a random order.
+    num_rows
+        Rows of the whole file, if its footer tells, else None.
+    file_bytes
+        Size of the file.
+    count
+        Rows and bytes that were read so far, in all passes, and rows without a label. A few rows
+        may belong to a shard to come. The bytes of the header are not counted.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "people.csv")
+    ...     _ = path.write_text("age,town,buys\n31,Ulm,0\n,Bonn,1\n45,Ulm,1\n")
+    ...     shards = FileShards(path, label="buys", num_shards=2)
+    ...     first = next(iter(shards))
+    ...     print(shards.error(first, 1, "age", "is too young"))
+    people.csv, line 3, column 'age': is too young
+    >>> first.frame["age"].tolist(), first.frame["town"].tolist(), first.labels.tolist()
+    ([31.0, nan], ['Ulm', 'Bonn'], [0, 1])
+    >>> shards.text_columns
+    ['town']
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        label: str,
+        features: Sequence[str] | None = None,
+        ignore: Iterable[str] = (),
+        num_shards: int = 64,
+        rows_per_shard: int | None = None,
+        missing_values: MissingValues = None,
+        categorical: bool | Iterable[str] = (),
+        text: Iterable[str] = (),
+        options: CsvOptions = DEFAULT_CSV,
+        shuffle: bool | str = "auto",
+        seed: int = 0,
+    ) -> None:
+        _check_settings(num_shards, rows_per_shard, shuffle)
+        path, label = Path(path).expanduser(), str(label)
+        expected = (label, *map(str, as_list(features or ())))
+        table = open_file(path, options, expected)
+        source = self._source = table.source
+        self.feature_names = select_columns(
+            table.names,
+            source.error,
+            features=features,
+            ignore=ignore,
+            roles={"label": label},
+            index=table.index,
+        )
+        self.other_names = [name for name in table.names if name not in self.feature_names]
+        self.file_bytes = path.stat().st_size
+        self.count = ReadCount()
+        self.count.notes.file = source.file
+        if table.index in self.other_names and table.index != label:
+            self.count.notes.index = table.index
+        columns = [*self.feature_names, label]
+        self._decoder = _ShardDecoder(
+            self.feature_names,
+            label,
+            missing_rules(missing_values, columns, table.names, source.error),
+            {*_list_categorical(categorical, self.feature_names, source), *text},
+            source,
+        )
+        self._shards: CsvShards | ParquetShards
+        if source.is_text:
+            if shuffle is True:
+                raise source.error(
+                    "parts cannot come in a random order: a CSV file is read from its beginning "
+                    "to its end; pass shuffle=False if its rows lie in a random order anyway, or "
+                    f"store it as Parquet with at least {num_shards} row groups"
+                )
+            form = read_format(path, options, expected)
+            self._shards = CsvShards(form, columns, num_shards, rows_per_shard)
+        else:
+            self._shards = ParquetShards(
+                path,
+                columns,
+                source,
+                num_shards=num_shards,
+                rows_per_shard=rows_per_shard,
+                shuffle=shuffle,
+                seed=seed,
+                count=self.count,
+            )
+        self.is_shuffled: bool = self._shards.is_shuffled
+        self.num_rows: int | None = self._shards.num_rows
+
+    @property
+    def num_shards(self) -> int:
+        """Number of shards; with ``rows_per_shard``, that of a CSV file is 0 before the first."""
+        return self._shards.num_shards
+
+    @property
+    def text_columns(self) -> list[str]:
+        """The features that hold text; known after the first shard."""
+        types = self._decoder.types
+        return [name for name in self.feature_names if types.get(name) == "text"]
+
+    def reader(self) -> ShardReader | None:
+        """Return what reads any shard, or None if they only come one after the other."""
+        if not isinstance(self._shards, ParquetShards) or not self.is_shuffled:
+            return None
+        return ShardReader(self._shards, self._decoder, self._source)
+
+    def __iter__(self) -> Iterator[Shard]:
+        is_empty = True
+        with closing(self._shards.read(self.count)) as tables:
+            for number, first_row, table in tables:
+                shard = self._decoder.decode(number, first_row, table, self.count)
+                if len(shard.labels):
+                    is_empty = False
+                    yield shard
+        if is_empty:
+            raise self._source.error(
+                "the label is missing in every row", column=self._decoder.label
+            )
+
+    def error(self, part: HasRows, row: int, column: str | None, message: str) -> DataError:
+        """Return the error for one cell, which names the file, the column and the line or row."""
+        return _cell_error(self._source, part, row, column, message)
+
+
+def _check_settings(num_shards: int, rows_per_shard: int | None, shuffle: bool | str) -> None:
+    if num_shards < 1:
+        raise ValueError(f"num_shards must be at least 1, got {num_shards}")
+    if rows_per_shard is not None and rows_per_shard < 1:
+        raise ValueError(f"rows_per_shard must be at least 1, got {rows_per_shard}")
+    if shuffle not in (True, False, "auto"):
+        raise ValueError(f"shuffle must be True, False or 'auto', got {shuffle!r}")
+
+
+def _list_categorical(
+    categorical: bool | Iterable[str], features: Sequence[str], source: Source
+) -> list[str]:
+    """Return the features that are to be read as text."""
+    if isinstance(categorical, bool):
+        return list(features) if categorical else []
+    named = [str(name) for name in as_list(categorical)]
+    check_option("categorical", named, features, source.error)
+    return named

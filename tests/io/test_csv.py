@@ -1,0 +1,109 @@
+"""Text tables read in batches: the same rows whatever the size of the blocks."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from bayes_lcs.core.errors import DataError, DataNote
+from bayes_lcs.io.formats import csv as csv_format
+from bayes_lcs.io.open_tables import open_file
+from bayes_lcs.io.options import CsvOptions
+
+HEAD = "a,b\n"
+TEXTS = {
+    "plain": HEAD + "".join(f"{i},{i * i}\n" for i in range(40)),
+    "no last line break": HEAD + "1,2\n3,4",
+    "two bytes a line break": (HEAD + "1,2\n3,4\n5,6\n").replace("\n", "\r\n"),
+    "blank lines": "\n\n" + HEAD + "1,2\n" + "\n" * 100 + "3,4\n" + "\n" * 50,
+    "quoted line breaks": HEAD + '1,"x\ny"\n"2\n\n\n",z\n3,"a ""quote"" and, a comma"\n',
+    "a quoted header": '"a\nname",b\n1,2\n',
+    "stray quotes": HEAD + '5" pipe,2\n3,4\n',
+    "a long cell": HEAD + "1," + "x" * 5000 + "\n2,y\n",
+    "a mark first": "\ufeff" + HEAD + "1,ä\n2,€\n",
+}
+
+
+def cells(path, size, monkeypatch, **options):
+    monkeypatch.setattr(csv_format, "BLOCK_BYTES", size)
+    raw = open_file(path, CsvOptions(**options))
+    whole = rows_of(raw.batches(raw.names))
+    assert rows_of(raw.batches(raw.names, encoded=raw.names)) == whole
+    return whole
+
+
+def rows_of(batches):
+    return [[str(cell) for cell in row.values()] for batch in batches for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("size", [16, 64, 1 << 22])
+def test_rows_do_not_depend_on_blocks(tmp_path, monkeypatch, name, size):
+    text = TEXTS[name]
+    expected = [row for row in csv.reader(io.StringIO(text.removeprefix("\ufeff"))) if row][1:]
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    assert cells(tmp_path / "t.csv", size, monkeypatch) == expected
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(text.encode()))
+    assert cells(tmp_path / "t.csv.gz", size, monkeypatch) == expected
+    (tmp_path / "t.txt").write_bytes(text.encode("utf-16"))
+    assert cells(tmp_path / "t.txt", size, monkeypatch, encoding="utf-16") == expected
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_memory_does_not_grow_with_the_file(tmp_path, packed):
+    line = b"some text of a row,and more of it,7\n"
+    num_rows = (1 << 26) // len(line)
+    text = b"a,b,c\n" + line * num_rows
+    path = tmp_path / "long.csv"
+    path.write_bytes(gzip.compress(text, 1) if packed else text)
+    raw = open_file(path)
+    before, rows = pa.total_allocated_bytes(), 0
+    for batch in raw.batches(raw.names):
+        rows += batch.num_rows
+        assert pa.total_allocated_bytes() - before < 1 << 25
+    assert rows == num_rows
+
+
+@pytest.mark.parametrize("size", [64, 1 << 20])
+def test_a_quote_that_is_never_closed_is_named(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(csv_format, "BLOCK_BYTES", size)
+    path = tmp_path / "t.csv"
+    path.write_text(HEAD + '1,2\n5" pipe,x\n3,"4\n' + "5,6\n" * 30)
+    raw = open_file(path)
+    with pytest.raises(DataError, match=r"t\.csv, line 4: a quote is opened in this row"):
+        list(raw.batches(raw.names))
+
+
+def test_a_gzip_file_that_is_cut_short_is_named(tmp_path):
+    whole = gzip.compress((HEAD + "1,2\n" * 100_000).encode(), 0)
+    (tmp_path / "t.csv").write_bytes(whole[: len(whole) * 9 // 10])
+    raw = open_file(tmp_path / "t.csv")
+    with pytest.raises(DataError, match=r"t.csv: the gzip file is cut short"):
+        list(raw.batches(raw.names))
+
+
+def test_empty_and_repeated_names_are_those_of_pandas(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(",a,b,a,,a.1\n" + "0,1,2,3,4,5\n" * 3)
+    with pytest.warns(DataNote, match=r"called 'a\.1', 'Unnamed: 4', 'a\.1\.1'"):
+        found = open_file(path)
+    assert found.index == found.names[0] == "Unnamed: 0"
+    assert found.names[1:] == ("a", "b", "a.1", "Unnamed: 4", "a.1.1")
+    path.write_text("x,a,x\n1,2,3\n")
+    with pytest.warns(DataNote, match="pass header=False"):
+        assert list(open_file(path).names) == pd.read_csv(path).columns.tolist()
+
+
+@pytest.mark.parametrize(
+    ("line", "width"), [("A11 6 A34 x\n", 4), ("two words\n", 1), ("a sentence of words\n", 4)]
+)
+def test_cells_may_be_separated_by_spaces(tmp_path, line, width):
+    (tmp_path / "t.data").write_text(line * 30)
+    assert len(open_file(tmp_path / "t.data", CsvOptions(header=False)).names) == width
+    (tmp_path / "t.data").write_text(line * 3 + "one more sentence of words\n")
+    assert len(open_file(tmp_path / "t.data", CsvOptions(header=False)).names) == 1
