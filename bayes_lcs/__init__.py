@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bayes_lcs.core.errors import NotExactError as NotExactError
     from bayes_lcs.core.priors import Gamma as Gamma
     from bayes_lcs.core.schema import Schema as Schema
+    from bayes_lcs.data.array_sampler import row_source as row_source
     from bayes_lcs.data.checkpoints import checkpoints as checkpoints
     from bayes_lcs.data.count_reader import read_counts as read_counts
     from bayes_lcs.data.counted_table import CountedTable as CountedTable
@@ -71,7 +72,6 @@ if TYPE_CHECKING:
     from bayes_lcs.inference.exact_posterior import ExactPosterior as ExactPosterior
     from bayes_lcs.io.sampler import RowSource as RowSource
     from bayes_lcs.io.sampler import number_blocks as number_blocks
-    from bayes_lcs.io.sampler import row_source as row_source
     from bayes_lcs.models.clustered import ClusteredNaiveBayes as ClusteredNaiveBayes
     from bayes_lcs.models.complete_sharing import CompleteSharing as CompleteSharing
     from bayes_lcs.models.no_sharing import NoSharing as NoSharing
@@ -182,7 +182,7 @@ _HOMES = {
     "read_counts": "bayes_lcs.data.count_reader",
     "read_grouped": "bayes_lcs.data.reader",
     "row_losses": "bayes_lcs.evaluation.losses",
-    "row_source": "bayes_lcs.io.sampler",
+    "row_source": "bayes_lcs.data.array_sampler",
     "sample": "bayes_lcs.report.posterior",
 }
 

@@ -12,16 +12,16 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from bayes_lcs.core.errors import DataError
-from bayes_lcs.io.encoded_rows import EncodedColumns
-from bayes_lcs.io.frames import as_frame, select_known
-from bayes_lcs.io.options import Notes, add_empty_cell, as_list
-from bayes_lcs.io.ordinal_encoding import (
-    check_measurements,
+from bayes_lcs.data.encoded_rows import EncodedColumns
+from bayes_lcs.data.ordinal_encoding import (
     encode_columns,
     encode_sparse,
     encode_sparse_by,
     learn_categories,
 )
+from bayes_lcs.io.category_encoder import check_measurements
+from bayes_lcs.io.frames import as_frame, select_known
+from bayes_lcs.io.options import Notes, add_empty_cell, as_list
 
 __all__ = ["WeightedRows", "code_input", "decoded"]
 
@@ -113,8 +113,7 @@ def _check_measurements(values: Categories, names: Sequence[Any], categorical: A
     for name in declared:
         if name not in map(str, names):
             raise DataError("categorical= names a column that is not there", column=name)
-    own = dict(zip(map(str, names), values, strict=True))
-    check_measurements({name: found for name, found in own.items() if name not in declared})
+    check_measurements(dict(zip(map(str, names), values, strict=True)), declared)
 
 
 def decoded(rows: NDArray[np.int64], categories: Categories) -> NDArray[Any]:

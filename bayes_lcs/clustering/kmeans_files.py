@@ -120,7 +120,7 @@ def _place_points(
         if 8 * num_rows * len(source.features) <= memory:
             found = LloydOnBlocks.of_files(executor, source.number_reader, ranges)
         else:
-            groups = source.row_groups(size)
+            groups = source.row_ranges(size, by_group=True) or []
             found = LloydOnBlocks.of_large_files(executor, source.number_reader, groups, folder)
         source.count_pass()
         return found

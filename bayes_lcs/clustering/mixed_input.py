@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from bayes_lcs.data.ordinal_encoding import encode_columns, learn_categories
 from bayes_lcs.io.frames import as_frame, select_known
 from bayes_lcs.io.options import Notes
-from bayes_lcs.io.ordinal_encoding import encode_columns, learn_categories
 
 __all__ = ["ColumnKinds", "MixedRows", "learn_kinds", "mixed_rows"]
 

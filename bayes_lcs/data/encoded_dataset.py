@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import DataError
+from bayes_lcs.data.encoded_rows import DenseRows
 from bayes_lcs.data.storage import check_whole, write_with_checksum
-from bayes_lcs.io.encoded_rows import DenseRows
 from bayes_lcs.io.rebatch import rebatch
 from bayes_lcs.io.sampler import FileSampler
 
@@ -162,8 +162,9 @@ def code_files(
         path = folder / f"rows-{number:06d}.npy"
         np.save(path, compact, allow_pickle=False)
         blocks.append(CodedBlock(str(path), len(compact), _checksum(compact)))
-    final = source.final_codes()
-    coded = CodedFiles(blocks, source.final_values(), tuple(final.values()))
+    final = source.final_categories()
+    learned = {name: own.values for name, own in final.items()}
+    coded = CodedFiles(blocks, learned, tuple(own.recode for own in final.values()))
     coded._save(folder)
     return coded
 

@@ -21,11 +21,11 @@ from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.statistics import merge_sums
 from bayes_lcs.data.checkpoints import fingerprint
+from bayes_lcs.data.encoded_rows import EncodedColumns
 from bayes_lcs.inference.em_executor import PlanExecutor, Precision
 from bayes_lcs.inference.mixture_starts import column_counts
 from bayes_lcs.inference.pattern_plan import plan_rows
 from bayes_lcs.inference.plan_files import open_plan, save_plan
-from bayes_lcs.io.encoded_rows import EncodedColumns
 
 __all__ = ["BLOCK_ROWS", "BlockEStep", "BlockFacts", "RowBlock", "RowSlices", "as_they_are"]
 

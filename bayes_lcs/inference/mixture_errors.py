@@ -29,9 +29,9 @@ from scipy.optimize import linear_sum_assignment
 from bayes_lcs.core.memory import require_memory
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
+from bayes_lcs.data.encoded_rows import EncodedColumns
 from bayes_lcs.inference.mixture_rows import map_rows, responsibilities
 from bayes_lcs.inference.pattern_plan import PatternPlan
-from bayes_lcs.io.encoded_rows import EncodedColumns
 
 __all__ = ["bootstrap_errors", "information_errors", "observed_information"]
 

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.io.encoded_rows import EncodedColumns, SparseRows
+from bayes_lcs.data.encoded_rows import EncodedColumns, SparseRows
 
 __all__ = ["log_density", "map_rows", "responsibilities"]
 

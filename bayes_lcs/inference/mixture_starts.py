@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.mixture import MixtureModel, MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.io.encoded_rows import EncodedColumns
+from bayes_lcs.data.encoded_rows import EncodedColumns
 
 __all__ = ["PERTURBATION", "column_counts", "draw_start"]
 
@@ -28,7 +28,7 @@ def column_counts(table: EncodedColumns, weights: FloatArray | None = None) -> F
 
     Examples
     --------
-    >>> from bayes_lcs.io.encoded_rows import DenseRows
+    >>> from bayes_lcs.data.encoded_rows import DenseRows
     >>> column_counts(DenseRows(np.array([[0, 1], [-1, 1]]), (1, 2))).tolist()
     [1.0, 0.0, 2.0]
     """

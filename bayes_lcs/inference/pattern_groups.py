@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.io.encoded_rows import EncodedColumns
+from bayes_lcs.data.encoded_rows import EncodedColumns
 
 __all__ = ["PatternGroup", "group_columns"]
 
@@ -103,7 +103,7 @@ def group_columns(table: EncodedColumns, limit: int) -> list[PatternGroup]:
 
     Examples
     --------
-    >>> from bayes_lcs.io.encoded_rows import DenseRows
+    >>> from bayes_lcs.data.encoded_rows import DenseRows
     >>> codes = np.array([[0, 0, 0], [1, 1, 0], [0, 0, 1], [1, 1, 1]])
     >>> [group.columns for group in group_columns(DenseRows(codes, (2, 2, 2)), limit=2)]
     [(0, 1), (2,)]

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.memory import human_bytes
 from bayes_lcs.core.schema import Schema
+from bayes_lcs.data.encoded_rows import EncodedColumns
 from bayes_lcs.inference.pattern_groups import PatternGroup, group_columns
-from bayes_lcs.io.encoded_rows import EncodedColumns
 
 __all__ = ["Choice", "Chunk", "PatternPlan", "plan_rows"]
 
@@ -179,7 +179,7 @@ def plan_rows(
 
     Examples
     --------
-    >>> from bayes_lcs.io.encoded_rows import DenseRows
+    >>> from bayes_lcs.data.encoded_rows import DenseRows
     >>> codes = np.array([[0, 1], [1, 1], [0, 1], [0, 1]])
     >>> print(plan_rows(DenseRows(codes, (2, 2))))
     4 rows, 2 distinct; 2 columns in 1 groups of 2 patterns; 0.50 look-ups a row

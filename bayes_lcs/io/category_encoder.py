@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayes_lcs.core.errors import DataError
 from bayes_lcs.io.column_types import (
     ColumnType,
     arrow_type,
@@ -19,13 +20,22 @@ from bayes_lcs.io.column_types import (
     value_name,
 )
 from bayes_lcs.io.decode import decode_column
-from bayes_lcs.io.options import MissingRule, Notes
+from bayes_lcs.io.options import MissingRule, Notes, as_list
 from bayes_lcs.io.raw_table import RawColumn, RawTable, Source
 
-__all__ = ["MAX_CATEGORIES", "Categories", "CategoryEncoder", "read_columns"]
+__all__ = [
+    "MAX_CATEGORIES",
+    "Categories",
+    "CategoryEncoder",
+    "check_measurements",
+    "read_columns",
+]
 
 MAX_CATEGORIES = 10_000
 """A column with more distinct values than this is refused as a category."""
+
+MAX_MEASURED = 12
+"""A column of more distinct numbers that are not all whole is a measurement, not a category."""
 
 
 class Categories(NamedTuple):
@@ -284,3 +294,41 @@ def _join(encoder: CategoryEncoder, batches: list[NDArray[Any]]) -> RawColumn:
     values, recode = encoder.finish()
     codes = np.concatenate([np.zeros(0, np.int32), *(recode[codes] for codes in batches)])
     return RawColumn(encoder.name, codes, values, encoder.is_ordered)
+
+
+def check_measurements(
+    columns: Mapping[str, NDArray[Any]], categorical: Any = (), error: Any = DataError
+) -> None:
+    """Raise an error if columns hold measurements, which must not become categories.
+
+    Parameters
+    ----------
+    columns
+        Distinct values of each column, by name.
+    categorical
+        Columns that are categories whatever they hold; True for all.
+    error
+        ``error(message, column=)`` makes the error.
+    """
+    if categorical is True:
+        return
+    declared = {str(name) for name in as_list(categorical or ())}
+    found = [name for name in columns if name not in declared and _is_measured(columns[name])]
+    if not found:
+        return
+    first, *others = found
+    more = f" (and so do {', '.join(map(repr, others))})" if others else ""
+    leave = "of X" if error is DataError else f"with ignore=[{first!r}]"
+    raise error(
+        f"holds {len(columns[first])} distinct numbers that are not whole{more}: a measurement, "
+        f"not a category; bin it first (pandas.qcut), leave it out {leave}, or "
+        f"take each number for a category with categorical=[{first!r}]",
+        column=first,
+    )
+
+
+def _is_measured(values: NDArray[Any]) -> bool:
+    if values.dtype.kind != "f" or len(values) <= MAX_MEASURED:
+        return False
+    finite = values[np.isfinite(values)]
+    return len(finite) < len(values) or not np.array_equal(finite, np.round(finite))

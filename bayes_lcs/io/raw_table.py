@@ -53,10 +53,11 @@ class Source:
 
 
 class SizeEstimate(NamedTuple):
-    """Rows and bytes of a table, as far as they are known before it is read."""
+    """Rows and bytes of a table as far as they are known unread, and rows of Parquet row groups."""
 
     rows: int | None
     bytes: int | None
+    groups: tuple[int, ...] = ()
 
 
 NO_RULES: Mapping[str, MissingRule] = MappingProxyType({})

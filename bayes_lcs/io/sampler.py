@@ -10,21 +10,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import DataError
-from bayes_lcs.io.category_encoder import CategoryEncoder
+from bayes_lcs.io.category_encoder import Categories, CategoryEncoder, check_measurements
 from bayes_lcs.io.column_types import arrow_type, infer_cell_type
 from bayes_lcs.io.decode import decode_numbers, null_missing
-from bayes_lcs.io.formats.parquet import group_sizes
 from bayes_lcs.io.formats.parquet_ranges import NumberReader, RowRange, finite_numbers
-from bayes_lcs.io.frames import set_index_aside
-from bayes_lcs.io.open_tables import is_streamed, open_tables
+from bayes_lcs.io.open_tables import open_tables
 from bayes_lcs.io.options import (
+    DEFAULT_CSV,
     CsvOptions,
     MissingValues,
     Notes,
@@ -33,23 +31,13 @@ from bayes_lcs.io.options import (
     missing_rules,
     select_columns,
 )
-from bayes_lcs.io.ordinal_encoding import check_measurements, learn_categories
-from bayes_lcs.io.random_order import BottomK, KeyStream, random_order
+from bayes_lcs.io.random_order import BottomK, KeyStream
 from bayes_lcs.io.raw_table import RawTable, Source
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "ArraySampler",
-    "FileSampler",
-    "ReadCount",
-    "RowSource",
-    "Rows",
-    "SourcePart",
-    "number_blocks",
-    "row_source",
-]
+__all__ = ["FileSampler", "ReadCount", "RowSource", "Rows", "SourcePart", "number_blocks"]
 
 
 class Rows(NamedTuple):
@@ -115,198 +103,8 @@ class RowSource(ABC):
             )
 
 
-def row_source(
-    data: Any,
-    y: Any = None,
-    *,
-    target: str | None = None,
-    features: Iterable[Any] | None = None,
-    ignore: Iterable[Any] = (),
-    kind: Literal["categories", "numbers"] = "categories",
-    categorical: bool | Iterable[Any] = (),
-    missing_values: MissingValues = None,
-    encoding: str = "utf-8",
-    delimiter: str | None = None,
-    header: bool | Sequence[str] = True,
-    values: Mapping[str, Sequence[Any]] | None = None,
-    memory: int = 1 << 28,
-    seed: int = 0,
-) -> RowSource:
-    r"""Return rows in a random order, from memory, files, Arrow data sets or Dask dataframes.
-
-    Files are read batch by batch and never held in memory as a whole: one pass counts the rows,
-    finds the type and the categories of every column, and keeps the rows that come first in the
-    random order, as many as ``memory`` holds. Asking for more rows takes another pass. Categories
-    are those of all rows, so that no later sample holds a new one.
-
-    Parameters
-    ----------
-    data
-        A NumPy array, a pandas frame, a SciPy sparse matrix; or what is read in batches: the path
-        of a CSV or Parquet file, or of a folder of such files (in the order of their names),
-        several paths, a polars frame, a ``pyarrow.Table`` or ``pyarrow.dataset.Dataset``, a Dask
-        dataframe (a partition at a time).
-    y
-        The target of an array, one entry a row.
-    target
-        The target column of a frame or file, which then is not a feature.
-    features, ignore
-        The columns to use, or those to leave out, of a frame or file.
-    kind : {"categories", "numbers"}
-        How columns of files are read: as Categorical columns of a frame whose categories have the
-        column's type, or as an array of floats with NaN for missing cells. ``"numbers"`` takes the
-        numeric columns and names the others in a note, unless ``features`` says which to take. Data
-        in memory keeps its types, but text columns of a frame become Categorical.
-    categorical
-        Columns that are categories although they hold many numbers that are not whole; True for
-        all. Without it such a column of a file is refused.
-    missing_values
-        Texts that mean "missing", as in `bayes_lcs.read_grouped`.
-    encoding, delimiter, header
-        Of text files, as in `bayes_lcs.read_grouped`.
-    values
-        The values of every column of a file, in the order of their codes, as another source has
-        them in ``categories``; any other value is then an error.
-    memory
-        Bytes of file rows to keep between samples.
-    seed
-        Seed of the random order. The same rows in the same order, from whatever kind of source,
-        give the same samples.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> source = row_source(np.arange(10).reshape(-1, 1), seed=1)
-    >>> small, large = source.take(0, 3).X, source.take(0, 6).X
-    >>> np.array_equal(small, large[:3])
-    True
-    """
-    if isinstance(data, RowSource):
-        return data
-    if is_streamed(data):
-        if y is not None:
-            raise DataError("y= is for arrays; name the target column of a file with target=")
-        return FileSampler(
-            data,
-            target=target,
-            features=features,
-            ignore=ignore,
-            kind=kind,
-            categorical=categorical,
-            missing_values=missing_values,
-            options=CsvOptions(encoding, delimiter, header),
-            values=values,
-            memory=memory,
-            seed=seed,
-        )
-    return ArraySampler(data, y, target=target, features=features, ignore=ignore, seed=seed)
-
-
-# Data in memory -----------------------------------------------------------------------------------
-
-
-class ArraySampler(RowSource):
-    """Rows of an array, a frame or a sparse matrix; `row_source` explains the parameters."""
-
-    def __init__(
-        self,
-        data: Any,
-        y: Any = None,
-        *,
-        target: str | None = None,
-        features: Iterable[Any] | None = None,
-        ignore: Iterable[Any] = (),
-        seed: int = 0,
-    ) -> None:
-        self.reading = ReadCount()
-        if hasattr(data, "iloc"):
-            data, y = _split_frame(data, y, target, features, ignore)
-        elif target is not None or features is not None or as_list(ignore):
-            raise DataError("target=, features= and ignore= name columns of a frame or a file")
-        elif hasattr(data, "tocsr"):
-            data = data.tocsr()
-        else:
-            data = np.asarray(data)
-            if data.ndim != 2:
-                raise DataError(f"data must have two dimensions, rows and columns; got {data.ndim}")
-        self._data = data
-        self._target = None if y is None else np.asarray(y)
-        if self._target is not None and len(self._target) != data.shape[0]:
-            raise DataError(f"y has {len(self._target)} entries for {data.shape[0]} rows")
-        self._order = random_order(int(data.shape[0]), seed)
-
-    @property
-    def num_rows(self) -> int:
-        """Number of rows in all."""
-        return len(self._order)
-
-    @property
-    def parts(self) -> list[SourcePart]:
-        """The data as one part."""
-        data = self._data
-        if hasattr(data, "memory_usage"):
-            size = int(data.memory_usage(index=False, deep=True).sum())
-        else:
-            size = int((data.data if hasattr(data, "tocsr") else data).nbytes)
-        return [SourcePart("memory", self.num_rows, size)]
-
-    def needs_pass(self, stop: int) -> bool:  # noqa: ARG002
-        """Return False: nothing is read."""
-        return False
-
-    def values(
-        self, missing: Iterable[Any] | None = None, categorical: Any = None
-    ) -> list[NDArray[Any]] | None:
-        """Return the values of each column over all rows; None for a sparse matrix of 0 and 1."""
-        data = self._data
-        if hasattr(data, "tocsr"):
-            return None
-        if hasattr(data, "iloc"):
-            columns = {str(name): data.iloc[:, j] for j, name in enumerate(data.columns)}
-        else:
-            columns = {f"x{j}": data[:, j] for j in range(data.shape[1])}
-        values = {name: learn_categories(cells, missing, name) for name, cells in columns.items()}
-        declared = {str(name) for name in as_list(categorical or ())}
-        if categorical is not True:
-            check_measurements({n: own for n, own in values.items() if n not in declared})
-        return list(values.values())
-
-    def take(self, start: int, stop: int) -> Rows:
-        """Return the rows at the places ``start`` to ``stop`` of the random order."""
-        self._check_places(start, stop)
-        places = self._order[start:stop]
-        data = self._data
-        X = data.iloc[places] if hasattr(data, "iloc") else data[places]
-        return Rows(X, None if self._target is None else self._target[places])
-
-
-def _split_frame(
-    frame: Any, y: Any, target: Any, features: Iterable[Any] | None, ignore: Iterable[Any]
-) -> tuple[Any, Any]:
-    """Return the features and the target of a pandas frame."""
-    if frame.columns.has_duplicates:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise DataError("the frame has two columns of this name; rename one", column=str(twice))
-    keep = [*as_list(features or ()), *([] if target is None else [target])]
-    frame = set_index_aside(frame, keep)
-    names = [str(name) for name in frame.columns]
-    roles = {"target": None if target is None else str(target)}
-    chosen = select_columns(names, Source().error, features=features, ignore=ignore, roles=roles)
-    if target is not None:
-        if y is not None:
-            raise DataError("give either y= or target=, not both")
-        y = frame.iloc[:, names.index(str(target))]
-    rows = frame.iloc[:, [names.index(name) for name in chosen]]
-    kinds = {name: str(kind) for name, kind in rows.dtypes.items()}
-    text = [name for name, kind in kinds.items() if kind.startswith(("object", "str"))]
-    return rows.astype(dict.fromkeys(text, "category")) if text else rows, y
-
-
-# Files --------------------------------------------------------------------------------------------
-
-
 class FileSampler(RowSource):
-    """Rows of tables that are read in batches; `row_source` explains the parameters."""
+    """Rows of tables that are read in batches; `bayes_lcs.row_source` explains the parameters."""
 
     def __init__(
         self,
@@ -318,7 +116,7 @@ class FileSampler(RowSource):
         kind: Literal["categories", "numbers"] = "categories",
         categorical: bool | Iterable[Any] = (),
         missing_values: MissingValues = None,
-        options: CsvOptions | None = None,
+        options: CsvOptions = DEFAULT_CSV,
         values: Mapping[str, Sequence[Any]] | None = None,
         memory: int = 1 << 28,
         seed: int = 0,
@@ -326,64 +124,65 @@ class FileSampler(RowSource):
         if kind not in ("categories", "numbers"):
             raise ValueError(f"kind must be 'categories' or 'numbers', got {kind!r}")
         self.reading = ReadCount()
-        expected = [str(name) for name in as_list(features or ())]
-        expected += [] if target is None else [str(target)]
-        self._tables = open_tables(data, options or CsvOptions(), expected)
+        self._target = None if target is None else str(target)
+        targets = [] if self._target is None else [self._target]
+        expected = [*map(str, as_list(features or ())), *targets]
+        self._tables = open_tables(data, options, expected)
         first = self._tables[0]
+        error = first.source.error
         for table in self._tables[1:]:
             if table.names != first.names:
                 raise table.source.error(_describe_other_columns(table, first))
-        self._target = None if target is None else str(target)
-        self._kind = kind
+        self._kind, self._seed = kind, seed
         self._features = select_columns(
             first.names,
-            first.source.error,
+            error,
             features=features,
             ignore=ignore,
             roles={"target": self._target},
             index=first.index,
         )
-        columns = [*self._features, *([] if self._target is None else [self._target])]
-        self._rules = missing_rules(missing_values, columns, first.names, first.source.error)
-        is_index_unused = first.index is not None and first.index not in columns
-        self._notes = Notes(first.source.file, first.index if is_index_unused else None)
+        columns = [*self._features, *targets]
+        self._rules = missing_rules(missing_values, columns, first.names, error)
+        self._notes = Notes(first.source.file, None if first.index in columns else first.index)
         if kind == "numbers" and features is None:
             self._features = self._find_numeric()
-        self._columns = [*self._features, *([] if self._target is None else [self._target])]
-        self._categorical = (
-            set(self._features)
-            if categorical is True
-            else {str(name) for name in as_list(categorical or ())}
-        )
-        check_option("categorical", self._categorical, self._features, first.source.error)
-        self._seed = seed
+        self._columns = [*self._features, *targets]
+        named = self._features if categorical is True else as_list(categorical or ())
+        self._categorical = {str(name) for name in named}
+        check_option("categorical", self._categorical, self._features, error)
+        self._given = values or {}
+        for name in self._columns:
+            if values is not None and name not in values:
+                raise error("values= has no values for this column", column=name)
         # Categories are int32 codes, numbers float64; a target is always encoded.
-        width = 4 if kind == "categories" else 8
-        self._pool_size = max(memory // (width * max(len(self._columns), 1)), 1)
+        self._dtype = np.dtype(np.int32 if kind == "categories" else np.float64)
+        self._pool_size = max(memory // (self._dtype.itemsize * max(len(self._columns), 1)), 1)
         self._pool: NDArray[Any] | None = None
-        self._encoders: dict[str, CategoryEncoder] = {}
-        self._given = _check_given(values, self._columns, first)
         self._num_rows = 0
+        self._encoders = {
+            name: CategoryEncoder(name, self._rules[name], self._given.get(name), notes=self._notes)
+            for name in (self._columns if kind == "categories" else targets)
+        }
 
     def _find_numeric(self) -> list[str]:
         """Return the numeric feature columns, and note the others."""
-        types: dict[str, Any] = dict.fromkeys(self._features)
         first = self._tables[0]
         batch = first.read_head(self._features)
         if batch is None or first.size().rows == 0:
             raise first.source.error("there are no rows")
+        numeric: list[str] = []
         for name in self._features:
             cells = batch.column(name)
             if first.source.is_text:
-                types[name] = infer_cell_type(null_missing(cells, self._rules[name])[0])
+                kind = infer_cell_type(null_missing(cells, self._rules[name])[0])
             else:
-                types[name] = arrow_type(cells.type)
-        numeric = [name for name in self._features if types[name] not in ("text", None)]
+                kind = arrow_type(cells.type)
+            (self._notes.set_aside if kind in ("text", None) else numeric).append(name)
         if not numeric:
             raise first.source.error(
                 "no column holds numbers: encode categories first, or use a mixture"
             )
-        self._notes.set_aside = [name for name in self._features if name not in numeric]
         return numeric
 
     @property
@@ -400,7 +199,7 @@ class FileSampler(RowSource):
     @property
     def parts(self) -> list[SourcePart]:
         """The tables in the order in which they are read, with their sizes."""
-        return [SourcePart(str(table.source.file), *table.size()) for table in self._tables]
+        return [SourcePart(str(table.source.file), *table.size()[:2]) for table in self._tables]
 
     @property
     def features(self) -> list[str]:
@@ -411,7 +210,7 @@ class FileSampler(RowSource):
     def categories(self) -> dict[str, NDArray[Any]]:
         """The typed categories of every encoded column, in the order of their codes."""
         _ = self.num_rows
-        return self.final_values()
+        return {name: values for name, (values, _) in self.final_categories().items()}
 
     def values(
         self,
@@ -444,10 +243,7 @@ class FileSampler(RowSource):
     def number_blocks(self, skip_rows: int = 0) -> Generator[pd.DataFrame]:
         """Yield the rows as frames of numbers, in the order of the files.
 
-        Parameters
-        ----------
-        skip_rows
-            Rows to leave out at the beginning, which an earlier pass has used.
+        The first ``skip_rows``, which an earlier pass has used, are left out.
         """
         import pandas as pd
 
@@ -467,49 +263,29 @@ class FileSampler(RowSource):
         self.reading.passes += 1
         self._notes.warn()
 
-    def row_ranges(self, size: int) -> list[list[RowRange]] | None:
+    def row_ranges(self, size: int, *, by_group: bool = False) -> list[list[RowRange]] | None:
         """Return the file ranges of batches of one size; None unless all files are Parquet.
 
-        `number_reader` reads such a batch, on whatever worker.
+        `number_reader` reads such a batch, on whatever worker. ``by_group`` makes batches of whole
+        row groups that have at least ``size`` rows: reading some rows of a group unpacks all rows
+        before them, too.
         """
-        if any(table.path is None for table in self._tables):
-            return None
-        batches: list[list[RowRange]] = [[]]
-        room = size
-        for table in self._tables:
-            rows, start = table.size().rows or 0, 0
-            while start < rows:
-                if not room:
-                    batches.append([])
-                    room = size
-                stop = min(start + room, rows)
-                path = str(table.path.absolute()) if table.path else ""
-                batches[-1].append(RowRange(path, start, stop, rows))
-                room -= stop - start
-                start = stop
-        return batches if batches[0] else []
-
-    def row_groups(self, least: int) -> list[list[RowRange]]:
-        """Return whole row groups of Parquet files, joined to at least ``least`` rows each.
-
-        Reading some rows of a group unpacks all rows before them, too.
-        """
-        from pyarrow import parquet
-
-        units: list[list[RowRange]] = []
+        batches: list[list[RowRange]] = []
         room = 0
         for table in self._tables:
-            assert table.path is not None
-            path = table.path.absolute()
-            sizes = group_sizes(partial(parquet.read_metadata, path), table.source)
-            start, file_rows = 0, sum(sizes)
-            for size in filter(None, sizes):
-                if room <= 0:
-                    units.append([])
-                    room = least
-                units[-1].append(RowRange(str(path), start, start + size, file_rows))
-                start, room = start + size, room - size
-        return units
+            if table.path is None:
+                return None
+            path, groups = str(table.path.absolute()), table.size().groups
+            start, rows = 0, sum(groups)
+            for end in np.cumsum(groups).tolist() if by_group else [rows]:
+                while start < end:
+                    if room <= 0:
+                        batches.append([])
+                        room = size
+                    stop = end if by_group else min(start + room, end)
+                    batches[-1].append(RowRange(path, start, stop, rows))
+                    start, room = stop, room - (stop - start)
+        return batches
 
     @property
     def number_reader(self) -> NumberReader:
@@ -527,64 +303,41 @@ class FileSampler(RowSource):
     def code_blocks(self) -> Iterator[NDArray[np.int32]]:
         """Yield the rows as codes ``(N, F)``, in the order of the files.
 
-        Codes are in order of appearance: `final_codes` maps them to places in `categories` when
-        all batches have been read.
+        Codes are in order of appearance; `final_categories` maps them to places in `categories`
+        when all batches have been read.
         """
         if self._kind != "categories":
             raise ValueError("only a source of kind='categories' has codes")
-        self._make_encoders()
-        total = 0
-        for source, start, batch in self._batches():
-            total += batch.num_rows
-            yield self._encode(batch, source, start)
-        self._finish_pass(total)
+        yield from self._encoded_batches()
 
-    def final_codes(self) -> dict[str, NDArray[np.int32]]:
-        """Return, for each column, the map from codes to places; the last entry is for -1."""
-        return {name: encoder.finish().recode for name, encoder in self._encoders.items()}
-
-    def final_values(self) -> dict[str, NDArray[Any]]:
-        """Return, for each column, its values in their final order."""
-        return {name: encoder.finish().values for name, encoder in self._encoders.items()}
-
-    def _make_encoders(self) -> None:
-        if not self._encoders:
-            is_all = self._kind == "categories"
-            encoded = self._columns if is_all else self._columns[len(self._features) :]
-            self._encoders = {
-                name: CategoryEncoder(
-                    name, self._rules[name], self._given.get(name), notes=self._notes
-                )
-                for name in encoded
-            }
+    def final_categories(self) -> dict[str, Categories]:
+        """Return, for each encoded column, its values and the map from codes to their places."""
+        return {name: encoder.finish() for name, encoder in self._encoders.items()}
 
     def _read(self, size: int) -> None:
         """Read all files, keeping the first rows of the random order."""
         keys, first = KeyStream(self._seed), BottomK(size)
-        self._make_encoders()
         self._pool = None  # the old pool and the new one are not in memory together
-        total = 0
-        for source, start, batch in self._batches():
-            first.update(keys.draw(batch.num_rows), self._encode(batch, source, start))
-            total += batch.num_rows
-        self._finish_pass(total)
+        for rows in self._encoded_batches():
+            first.update(keys.draw(len(rows)), rows)
         self._pool = first.rows()
 
-    def _finish_pass(self, total: int) -> None:
-        source = self._tables[0].source
+    def _encoded_batches(self) -> Iterator[NDArray[Any]]:
+        """Yield all rows as codes or numbers, and check at the end what only a whole pass tells."""
+        total, first = 0, self._tables[0].source
+        for source, start, batch in self._batches():
+            total += batch.num_rows
+            yield self._encode(batch, source, start)
         if not total:
-            raise source.error("there are no rows")
+            raise first.error("there are no rows")
         if self._num_rows and total != self._num_rows:
-            raise source.error(
+            raise first.error(
                 f"had {self._num_rows} rows in the first pass and {total} now; do not change "
                 "files while they are sampled"
             )
         if self._kind == "categories":
-            undeclared = set(self._features) - self._categorical - set(self._given)
-            values = self.final_values()
-            check_measurements(
-                {name: values[name] for name in self._features if name in undeclared}, source.error
-            )
+            values = {name: self._encoders[name].finish().values for name in self._features}
+            check_measurements(values, {*self._categorical, *self._given}, first.error)
         is_first = not self._num_rows
         self._num_rows = total
         self.reading.passes += 1
@@ -608,20 +361,19 @@ class FileSampler(RowSource):
 
     def _encode(self, batch: Any, source: Source, start: int) -> NDArray[Any]:
         """Return a batch as one array of codes, or of numbers and the codes of the target."""
-        dtype = np.int32 if self._kind == "categories" else np.float64
-        rows = np.empty((batch.num_rows, len(self._columns)), dtype, order="F")
+        rows = np.empty((batch.num_rows, len(self._columns)), self._dtype, order="F")
         for place, name in enumerate(self._columns):
             cells = batch.column(name)
-            if name in self._encoders:
-                rows[:, place] = self._encoders[name].encode(cells, source, start)
-                if name == self._target and (rows[:, place] < 0).any():
-                    raise source.error(
-                        "the target is missing; fill the cell or remove the row",
-                        row=start + int(np.argmax(rows[:, place] < 0)),
-                        column=name,
-                    )
-            else:
+            if name not in self._encoders:
                 rows[:, place] = decode_numbers(name, cells, self._rules[name], source, start)
+                continue
+            rows[:, place] = self._encoders[name].encode(cells, source, start)
+            if name == self._target and (rows[:, place] < 0).any():
+                raise source.error(
+                    "the target is missing; fill the cell or remove the row",
+                    row=start + int(np.argmax(rows[:, place] < 0)),
+                    column=name,
+                )
         return rows
 
     def _as_rows(self, rows: NDArray[Any]) -> Rows:
@@ -689,18 +441,6 @@ def number_blocks(
         options=CsvOptions(encoding, delimiter, header),
     )
     return source.number_blocks()
-
-
-def _check_given(
-    values: Mapping[str, Sequence[Any]] | None, columns: Sequence[str], first: RawTable
-) -> Mapping[str, Sequence[Any]]:
-    """Return values that were learned before; they must cover all columns."""
-    if values is None:
-        return {}
-    for name in columns:
-        if name not in values:
-            raise first.source.error("values= has no values for this column", column=name)
-    return values
 
 
 def _describe_other_columns(table: RawTable, first: RawTable) -> str:

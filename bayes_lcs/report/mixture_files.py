@@ -17,14 +17,15 @@ from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.memory import available_memory
 from bayes_lcs.core.progress import says_lines
+from bayes_lcs.data.array_sampler import row_source
+from bayes_lcs.data.encoded_rows import DenseRows
 from bayes_lcs.data.needs import rows_that_fit
 from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.inference.mixture_rows import map_rows, responsibilities
 from bayes_lcs.io.category_encoder import CategoryEncoder
-from bayes_lcs.io.encoded_rows import DenseRows
 from bayes_lcs.io.open_tables import open_file
 from bayes_lcs.io.options import CsvOptions, MissingRule
-from bayes_lcs.io.sampler import RowSource, row_source
+from bayes_lcs.io.sampler import RowSource
 from bayes_lcs.io.size_estimate import table_extent
 from bayes_lcs.report.mixture_page import save_mixture_page
 from bayes_lcs.report.mixture_plots import plot_mixture_profiles

@@ -27,8 +27,8 @@ from bayes_lcs.clustering.exhaustive_kmeans import exhaustive_kmeans
 from bayes_lcs.clustering.kmeans import KMeans
 from bayes_lcs.clustering.kmeans_starts import draw_centers, nearest
 from bayes_lcs.data.checkpoints import Arrays, Work, work
+from bayes_lcs.data.ordinal_encoding import encode_columns, learn_categories
 from bayes_lcs.io.frames import as_frame, numeric_rows
-from bayes_lcs.io.ordinal_encoding import encode_columns, learn_categories
 from bayes_lcs.scaling.coreset_bounds import Bound, num_first_draws, size_for
 from bayes_lcs.scaling.coreset_importance import METHODS, Importance, draw_places, importance
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from bayes_lcs.core.errors import DataError
+from bayes_lcs.data.array_sampler import row_source
 from bayes_lcs.io.frames import read_frame
 from bayes_lcs.io.open_tables import is_streamed
 from bayes_lcs.io.options import add_empty_cell
-from bayes_lcs.io.sampler import RowSource, row_source
+from bayes_lcs.io.sampler import RowSource
 
 __all__ = ["open_rows"]
 

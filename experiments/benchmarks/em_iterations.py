@@ -28,10 +28,10 @@ from bayes_lcs.core.errors import DatasetNotFound
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.datasets import dataset_path
+from bayes_lcs.data.encoded_rows import DenseRows, EncodedColumns
+from bayes_lcs.data.ordinal_encoding import encode_sparse
 from bayes_lcs.inference.em_executor import PlanExecutor
 from bayes_lcs.inference.pattern_plan import PatternPlan, plan_rows
-from bayes_lcs.io.encoded_rows import DenseRows, EncodedColumns
-from bayes_lcs.io.ordinal_encoding import encode_sparse
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 from experiments.benchmarks import em_peers
 from experiments.benchmarks.tables import Scale, Table

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from bayes_lcs.clustering import lloyd_blocks
 from bayes_lcs.core.mixture import MixtureParameters
+from bayes_lcs.data.encoded_rows import DenseRows
 from bayes_lcs.inference import em_blocks
 from bayes_lcs.inference.em_mesh import MeshEStep
 from bayes_lcs.inference.pattern_plan import plan_rows
-from bayes_lcs.io.encoded_rows import DenseRows
 
 __all__ = ["JOBS", "Job", "em_job", "kmeans_job", "made_codes", "made_points", "repeated"]
 

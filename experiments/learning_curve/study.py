@@ -8,7 +8,7 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 
-from bayes_lcs.io.sampler import row_source
+from bayes_lcs.data.array_sampler import row_source
 from bayes_lcs.scaling.abbreviation import abbreviation
 from bayes_lcs.scaling.baseline import default_baseline
 from bayes_lcs.scaling.controller import Run, run_stages, stage_sizes

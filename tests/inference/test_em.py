@@ -11,13 +11,13 @@ from scipy.sparse import csr_array
 
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
+from bayes_lcs.data.encoded_rows import DenseRows
+from bayes_lcs.data.ordinal_encoding import encode_sparse
 from bayes_lcs.inference.em import ConvergenceRule, em_steps, run_em
 from bayes_lcs.inference.em_acceleration import squarem_steps
 from bayes_lcs.inference.em_executor import PlanExecutor
 from bayes_lcs.inference.mixture_starts import column_counts, draw_start
 from bayes_lcs.inference.pattern_plan import plan_rows
-from bayes_lcs.io.encoded_rows import DenseRows
-from bayes_lcs.io.ordinal_encoding import encode_sparse
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 from tests.inference.em_oracle import plain_em
 

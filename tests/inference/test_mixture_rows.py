@@ -6,10 +6,10 @@ from scipy.sparse import csr_array
 
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
+from bayes_lcs.data.encoded_rows import DenseRows
+from bayes_lcs.data.ordinal_encoding import encode_sparse
 from bayes_lcs.inference import mixture_rows
 from bayes_lcs.inference.mixture_rows import log_density, map_rows, responsibilities
-from bayes_lcs.io.encoded_rows import DenseRows
-from bayes_lcs.io.ordinal_encoding import encode_sparse
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
 SIZES = (2, 3, 5)

@@ -10,11 +10,11 @@ from scipy.special import gammaln
 
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
+from bayes_lcs.data.encoded_rows import DenseRows
 from bayes_lcs.inference import mixture_errors, mixture_scores
 from bayes_lcs.inference.em import ConvergenceRule
 from bayes_lcs.inference.em_stepwise import stepwise_init, stepwise_step
 from bayes_lcs.inference.pattern_plan import plan_rows
-from bayes_lcs.io.encoded_rows import DenseRows
 from tests.inference.em_oracle import plain_em
 from tests.inference.test_em import SIZES, fit, mixture, rows_of, start_for
 

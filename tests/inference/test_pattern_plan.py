@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from bayes_lcs.data.encoded_rows import DenseRows
+from bayes_lcs.data.ordinal_encoding import encode_sparse
 from bayes_lcs.inference.pattern_groups import group_columns
 from bayes_lcs.inference.pattern_plan import plan_rows
-from bayes_lcs.io.encoded_rows import DenseRows
-from bayes_lcs.io.ordinal_encoding import encode_sparse
 
 
 def rebuilt(plan):

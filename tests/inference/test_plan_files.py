@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bayes_lcs.core.mixture import MixtureParameters
+from bayes_lcs.data.encoded_rows import DenseRows
 from bayes_lcs.inference.em_executor import PlanExecutor
 from bayes_lcs.inference.pattern_plan import plan_rows
 from bayes_lcs.inference.plan_files import open_plan, save_plan
-from bayes_lcs.io.encoded_rows import DenseRows
 
 SIZES = (3, 4, 2, 5)
 WEIGHTS = {

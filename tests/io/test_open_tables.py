@@ -463,7 +463,7 @@ def test_kmeans_keeps_points_on_disk_if_memory_is_short(numbers, tmp_path_factor
 def test_first_rows_far_from_all_others_cost_no_digits(tmp_path, monkeypatch, kind):
     """Points are moved by the mean of the first block as they are written, and that is far off."""
     monkeypatch.setattr("bayes_lcs.clustering.lloyd_blocks.BLOCK_ROWS", 100)
-    monkeypatch.setattr("bayes_lcs.io.formats.parquet_ranges._BATCH_ROWS", 100)
+    monkeypatch.setattr("bayes_lcs.io.formats.parquet.BATCH_ROWS", 100)
     rng = np.random.default_rng(0)
     X = rng.normal(scale=0.05, size=(6400, 1)) + rng.integers(0, 4, (6400, 1))
     X[:100] += 1e9

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from bayes_lcs.clustering.mixed_input import MixedRows
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
+from bayes_lcs.data.encoded_rows import DenseRows
 from bayes_lcs.inference.mixture_rows import map_rows, responsibilities
-from bayes_lcs.io.encoded_rows import DenseRows
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
 __all__ = ["NaiveBayesLearner"]

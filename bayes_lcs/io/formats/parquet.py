@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from bayes_lcs.core.errors import one_line
 from bayes_lcs.core.progress import reading_bar
 from bayes_lcs.io.decode import check_type, is_text_type
-from bayes_lcs.io.options import MissingRule
-from bayes_lcs.io.raw_table import NO_RULES, RawTable, SizeEstimate, Source, file_stamp
+from bayes_lcs.io.raw_table import RawTable, SizeEstimate, Source, file_stamp
 
-__all__ = ["footer_size", "group_sizes", "open_parquet_table", "open_streaming", "skip_batches"]
+__all__ = ["footer_size", "iter_rows", "open_parquet_table", "open_streaming"]
 
 BATCH_ROWS = 1 << 16
 
@@ -41,28 +43,22 @@ def open_parquet_table(path: Path) -> RawTable:
             raise source.error("the name holds a NUL byte; the file is damaged", column=name)
 
     def batches(
-        columns: Sequence[str],
-        /,
-        *,
-        encoded: Collection[str] = (),
-        numeric: Mapping[str, MissingRule] = NO_RULES,  # noqa: ARG001 - the file has types
+        columns: Sequence[str], /, *, encoded: Collection[str] = (), **_: Any
     ) -> Iterator[Any]:
         for name in columns:
             check_type(name, schema.field(name).type, source)
         # Most text columns are stored as codes; texts would only be made to be encoded again.
-        as_codes = frozenset(name for name in encoded if is_text_type(schema.field(name).type))
-        skip_rows = 0
-        while True:
-            large: set[str] = set()
+        as_codes = {n for n in columns if n in encoded and is_text_type(schema.field(n).type)}
+        skip_rows, is_whole = 0, False
+        while not is_whole:
+            is_whole = True
             for table in _stream(path, columns, skip_rows, as_codes, source):
                 large = _large_dictionaries(table, as_codes)
                 if large:
+                    as_codes, is_whole = as_codes - large, False
                     break
                 skip_rows += table.num_rows
                 yield table
-            if not large:
-                return
-            as_codes -= large
 
     def size() -> SizeEstimate:
         return footer_size(lambda: parquet.read_metadata(path), source)
@@ -83,40 +79,40 @@ def _stream(
             open_streaming(path, as_codes) as file,
             reading_bar(path, file.metadata.num_rows) as tick,
         ):
-            before, groups = _groups_after(file.metadata, skip_rows)
-            tick(before)
-            batches = file.iter_batches(BATCH_ROWS, groups, list(columns))
-            for table in skip_batches(_merge_small(batches), skip_rows - before):
+            tick(skip_rows)
+            for table in _merge_small(batch for _, batch in iter_rows(file, columns, skip_rows)):
                 yield table
                 tick(table.num_rows)
     except (pa.ArrowException, OSError) as error:
         raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
 
 
-def skip_batches(tables: Iterable[Any], rows: int) -> Iterator[Any]:
-    """Yield tables without their first rows.
+def iter_rows(
+    file: Any, columns: Sequence[str], start: int = 0, stop: int = sys.maxsize
+) -> Iterator[tuple[int, Any]]:
+    """Yield the rows from ``start`` to ``stop`` in record batches, each with its first row.
 
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> tables = [pa.table({"x": [0, 1, 2]}), pa.table({"x": [3]})]
-    >>> [table["x"].to_pylist() for table in skip_batches(tables, 1)]
-    [[1, 2], [3]]
+    Row groups that hold no such rows are not read.
     """
-    for table in tables:
-        dropped = min(rows, table.num_rows)
-        rows -= dropped
-        if table.num_rows > dropped or not table.num_rows:  # an empty table has types all the same
-            yield table.slice(dropped)
+    about = file.metadata
+    ends = np.cumsum([0, *(about.row_group(i).num_rows for i in range(about.num_row_groups))])
+    groups = np.flatnonzero((ends[1:] > start) & (ends[:-1] < stop)).tolist()
+    first = int(ends[groups[0]]) if groups else 0
+    for batch in file.iter_batches(BATCH_ROWS, groups, list(columns)):
+        low, high = max(start - first, 0), min(stop - first, batch.num_rows)
+        if low < high or not batch.num_rows:  # an empty batch has types all the same
+            yield first + low, batch.slice(low, high - low)
+        first += batch.num_rows
+        if first >= stop:
+            return
 
 
 def _large_dictionaries(table: Any, encoded: Collection[str]) -> set[str]:
     """Return columns of which a row group has many values: all of them come with every batch."""
     return {
         name
-        for name in table.column_names
-        if name in encoded
-        and any(len(chunk.dictionary) > MAX_DICTIONARY for chunk in table.column(name).chunks)
+        for name in encoded
+        if any(len(chunk.dictionary) > MAX_DICTIONARY for chunk in table.column(name).chunks)
     }
 
 
@@ -134,20 +130,6 @@ def open_streaming(path: str | Path, encoded: Collection[str] = ()) -> Any:
         buffer_size=BUFFER_BYTES,
         page_checksum_verification=True,
     )
-
-
-def group_sizes(footer: Callable[[], Any], source: Source) -> list[int]:
-    """Return the number of rows of each row group of a Parquet file."""
-    return [group.num_rows for group in _row_groups(footer, source)]
-
-
-def _groups_after(about: Any, rows: int) -> tuple[int, list[int]]:
-    """Return the rows before, and the numbers of, the row groups that hold rows after ``rows``."""
-    before, group = 0, 0
-    while group < about.num_row_groups and before + about.row_group(group).num_rows <= rows:
-        before += about.row_group(group).num_rows
-        group += 1
-    return before, list(range(group, about.num_row_groups))
 
 
 def _merge_small(batches: Iterable[Any]) -> Iterator[Any]:
@@ -171,15 +153,12 @@ def footer_size(footer: Callable[[], Any], source: Source) -> SizeEstimate:
 
     Columns are not looked at one by one: a damaged footer then makes pyarrow end the process.
     """
-    groups = _row_groups(footer, source)
-    return SizeEstimate(sum(g.num_rows for g in groups), sum(g.total_byte_size for g in groups))
-
-
-def _row_groups(footer: Callable[[], Any], source: Source) -> list[Any]:
     import pyarrow as pa
 
     try:
         about = footer()
-        return [about.row_group(place) for place in range(about.num_row_groups)]
+        groups = [about.row_group(place) for place in range(about.num_row_groups)]
     except (pa.ArrowException, OSError) as error:
         raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
+    sizes = tuple(group.num_rows for group in groups)
+    return SizeEstimate(sum(sizes), sum(group.total_byte_size for group in groups), sizes)

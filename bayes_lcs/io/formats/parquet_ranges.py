@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import one_line
 from bayes_lcs.io.decode import check_type, decode_numbers
-from bayes_lcs.io.formats.parquet import open_streaming
+from bayes_lcs.io.formats.parquet import iter_rows, open_streaming
 from bayes_lcs.io.options import MissingRule
 from bayes_lcs.io.raw_table import Source
 
 __all__ = ["NumberReader", "RowRange", "finite_numbers"]
 
 FloatArray = NDArray[np.float64]
-
-_BATCH_ROWS = 1 << 16
 
 
 class RowRange(NamedTuple):
@@ -34,15 +32,7 @@ class RowRange(NamedTuple):
 
 @dataclass(frozen=True)
 class NumberReader:
-    """Reads rows of Parquet files; small enough to be sent to a worker.
-
-    Attributes
-    ----------
-    columns
-        The columns to read.
-    missing
-        Which texts mean "missing", by column.
-    """
+    """Reads columns of Parquet files as numbers; small enough to be sent to a worker."""
 
     columns: tuple[str, ...]
     missing: Mapping[str, MissingRule]
@@ -53,50 +43,34 @@ class NumberReader:
 
     def batches(self, ranges: Sequence[RowRange]) -> Iterator[FloatArray]:
         """Yield the rows of some ranges, batch by batch."""
-        for one in ranges:
-            yield from self._read(one)
-
-    def _read(self, wanted: RowRange) -> Iterator[FloatArray]:
         import pyarrow as pa
 
-        source = Source(Path(wanted.path).name)
-        try:
-            with open_streaming(wanted.path) as file:
-                for name in self.columns:
-                    if name not in file.schema_arrow.names:
-                        raise source.error("there is no such column any more", column=name)
-                    check_type(name, file.schema_arrow.field(name).type, source)
-                if file.metadata.num_rows != wanted.file_rows:
-                    raise source.error(
-                        f"had {wanted.file_rows} rows and has {file.metadata.num_rows} now; do "
-                        "not change files while they are read"
-                    )
-                yield from self._batches(file, wanted, source)
-        except FileNotFoundError:
+        for path, start, stop, file_rows in ranges:
+            source = Source(Path(path).name)
+            try:
+                with open_streaming(path) as file:
+                    self._check(file, file_rows, source)
+                    for first, batch in iter_rows(file, self.columns, start, stop):
+                        rows = pa.Table.from_batches([batch])
+                        yield finite_numbers(rows, self.columns, self.missing, source, first)
+            except FileNotFoundError:
+                raise source.error(
+                    f"there is no such file where it is worked on; all workers must see {path}"
+                ) from None
+            except (pa.ArrowException, OSError) as error:
+                fault = f"cannot be read, the file is damaged: {one_line(error)}"
+                raise source.error(fault) from None
+
+    def _check(self, file: Any, file_rows: int, source: Source) -> None:
+        for name in self.columns:
+            if name not in file.schema_arrow.names:
+                raise source.error("there is no such column any more", column=name)
+            check_type(name, file.schema_arrow.field(name).type, source)
+        if file.metadata.num_rows != file_rows:
             raise source.error(
-                f"there is no such file where it is worked on; all workers must see {wanted.path}"
-            ) from None
-        except (pa.ArrowException, OSError) as error:
-            raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
-
-    def _batches(self, file: Any, wanted: RowRange, source: Source) -> Iterator[FloatArray]:
-        import pyarrow as pa
-
-        begin = 0
-        for place in range(file.metadata.num_row_groups):
-            end = begin + file.metadata.row_group(place).num_rows
-            if begin < wanted.stop and end > wanted.start:
-                first = begin
-                for batch in file.iter_batches(_BATCH_ROWS, [place], list(self.columns)):
-                    low = max(wanted.start - first, 0)
-                    high = min(wanted.stop - first, batch.num_rows)
-                    if low < high:
-                        rows = pa.Table.from_batches([batch.slice(low, high - low)])
-                        yield finite_numbers(rows, self.columns, self.missing, source, first + low)
-                    first += batch.num_rows
-                    if first >= wanted.stop:
-                        break
-            begin = end
+                f"had {file_rows} rows and has {file.metadata.num_rows} now; do not change files "
+                "while they are read"
+            )
 
 
 def finite_numbers(
@@ -116,12 +90,9 @@ def finite_numbers(
         return rows
     unusable = np.argwhere(~np.isfinite(rows))
     if len(unusable):
-        row, column = (int(place) for place in unusable[0])
-        is_empty = bool(np.isnan(rows[row, column]))
+        row, column = unusable[0].tolist()
+        is_empty = np.isnan(rows[row, column])
         what = "there is no number; fill" if is_empty else "the number is infinite; correct"
-        raise source.error(
-            f"{what} it, or leave the row or the column out",
-            row=start + row,
-            column=columns[column],
-        )
+        fault = f"{what} it, or leave the row or the column out"
+        raise source.error(fault, row=start + row, column=columns[column])
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import DataError, DataWarning, warn_user
+from bayes_lcs.data.encoded_rows import DenseRows, EncodedColumns, SparseRows
 from bayes_lcs.io.column_types import (
     is_null,
     sort_values,
@@ -18,11 +19,9 @@ from bayes_lcs.io.column_types import (
     value_type,
     widen_floats,
 )
-from bayes_lcs.io.encoded_rows import DenseRows, EncodedColumns, SparseRows
 from bayes_lcs.io.options import MissingRule, Notes
 
 __all__ = [
-    "check_measurements",
     "encode_columns",
     "encode_sparse",
     "encode_sparse_by",
@@ -32,9 +31,6 @@ __all__ = [
 
 MAX_SPAN = 1 << 16
 """Integers within such a span are counted, not sorted."""
-
-MAX_MEASURED = 12
-"""A column of more distinct numbers that are not all whole is a measurement, not a category."""
 
 DEFAULT_RULE = MissingRule()
 
@@ -81,37 +77,6 @@ def learn_categories(
         return _drop_missing(typed_array(values.tolist()), missing_values)
     values = typed_array([v for v in pd.unique(pd.Series(array, dtype=object)) if not is_null(v)])
     return _drop_missing(values[sort_values(values)], missing_values)
-
-
-def check_measurements(columns: Mapping[str, NDArray[Any]], error: Any = DataError) -> None:
-    """Raise an error if columns hold measurements, which must not become categories.
-
-    Parameters
-    ----------
-    columns
-        Distinct values of each column, by name.
-    error
-        ``error(message, column=)`` makes the error.
-    """
-    found = [name for name, values in columns.items() if _is_measured(values)]
-    if not found:
-        return
-    first, *others = found
-    more = f" (and so do {', '.join(map(repr, others))})" if others else ""
-    leave = "of X" if error is DataError else f"with ignore=[{first!r}]"
-    raise error(
-        f"holds {len(columns[first])} distinct numbers that are not whole{more}: a measurement, "
-        f"not a category; bin it first (pandas.qcut), leave it out {leave}, or "
-        f"take each number for a category with categorical=[{first!r}]",
-        column=first,
-    )
-
-
-def _is_measured(values: NDArray[Any]) -> bool:
-    if values.dtype.kind != "f" or len(values) <= MAX_MEASURED:
-        return False
-    finite = values[np.isfinite(values)]
-    return len(finite) < len(values) or not np.array_equal(finite, np.round(finite))
 
 
 def encode_columns(

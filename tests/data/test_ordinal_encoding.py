@@ -9,13 +9,13 @@ from scipy.sparse import csr_array
 
 import bayes_lcs as bl
 from bayes_lcs.core.errors import DataError, DataNote, DataWarning
-from bayes_lcs.io.ordinal_encoding import (
-    check_measurements,
+from bayes_lcs.data.ordinal_encoding import (
     encode_columns,
     encode_sparse,
     encode_sparse_by,
     learn_categories,
 )
+from bayes_lcs.io.category_encoder import check_measurements
 
 
 @pytest.mark.parametrize(
