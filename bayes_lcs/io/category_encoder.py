@@ -39,10 +39,7 @@ MAX_MEASURED = 12
 
 
 class Categories(NamedTuple):
-    """Final values of a column, and the map from the encoder's codes to places among them.
-
-    ``recode`` has one more entry, -1, which serves code -1.
-    """
+    """Final values of a column, and the places of the encoder's codes; the last is for code -1."""
 
     values: NDArray[Any]
     recode: NDArray[np.int32]
@@ -57,10 +54,8 @@ class CategoryEncoder:
 
     Parameters
     ----------
-    name
-        Name of the column.
-    rule
-        Which texts mean "missing".
+    name, rule
+        Name of the column, and which texts mean "missing".
     values
         All values that there may be, in their order; other values are an error that names the row.
     limit
@@ -97,8 +92,10 @@ class CategoryEncoder:
         self._notes = notes if rule.tokens is None else None
         self._known: dict[Any, int] = {}
         self._given = None if values is None else typed_array(list(values))
+        given = [] if self._given is None else self._given.tolist()
+        self._places = {value: place for place, value in enumerate(given)}
         self._typed: ColumnType | None = None
-        self._first_file: tuple[str, str | None] | None = None
+        self._first_type = ""  # and its file, for messages
         self._has_text_cells = False
         self._declared: dict[Any, int] = {}
         self.is_ordered = False
@@ -106,7 +103,10 @@ class CategoryEncoder:
 
     def encode(self, cells: Any, source: Source, start: int) -> NDArray[np.int32]:
         """Return codes of the cells of a batch that begins at row ``start`` of its file."""
-        self._check_type(cells.type, source)
+        if source.is_text:
+            self._has_text_cells = True
+        else:
+            self._check_type(cells.type, source)
         column = decode_column(self.name, cells, source)
         if column.is_ordered:
             self.is_ordered = True
@@ -116,31 +116,28 @@ class CategoryEncoder:
 
     def _check_type(self, kind: Any, source: Source) -> None:
         """Raise an error if a column is text in one file and numbers in another."""
-        if source.is_text:
-            self._has_text_cells = True
-            return
         own = arrow_type(kind)
         if own is None:
             return
+        what = f"{own if own == 'text' else own + 's'} ({kind})"
         merged = merge_types(self._typed, own)
         if self._typed not in (None, own) and merged == "text":
-            known, where = self._first_file or ("", None)
             raise source.error(
-                f"holds {_plural(own)} ({kind}), but {known} in {where}; store the column alike in "
-                f"all files, or leave it out with ignore=[{self.name!r}]",
+                f"holds {what}, but {self._first_type}; store the column alike in all files, or "
+                f"leave it out with ignore=[{self.name!r}]",
                 column=self.name,
             )
-        self._first_file = self._first_file or (f"{_plural(own)} ({kind})", source.file)
+        self._first_type = self._first_type or f"{what} in {source.file}"
         self._typed = merged
 
     def _table(self, column: RawColumn, source: Source, start: int) -> NDArray[np.int32]:
         """Return the map from the codes of a batch to those of the whole column."""
         items = column.values.tolist()
         missing = [self._is_missing(item) for item in items]
-        strange = [c for c, item in enumerate(items) if not missing[c] and item not in self._known]
+        strange = {c for c, item in enumerate(items) if not missing[c] and item not in self._known}
         if strange:
             self._learn(column, items, strange, source, start)
-        if self._notes is not None and any(missing):
+        if self._notes is not None:
             for code in np.flatnonzero(missing):
                 number = int(np.count_nonzero(column.codes == code))
                 self._notes.count_markers(self.name, items[code], number)
@@ -153,19 +150,17 @@ class CategoryEncoder:
         return bool(self._rule.tokens) and self._rule.matches(value_name(item))
 
     def _learn(
-        self, column: RawColumn, items: list[Any], strange: list[int], source: Source, start: int
+        self, column: RawColumn, items: list[Any], strange: set[int], source: Source, start: int
     ) -> None:
         self._finished = None
-        wanted = set(strange)
         # Values of a dictionary that never occur are no categories.
-        for code in (code for code in column.order_of_appearance() if code in wanted):
-            item = items[code]
-            wrong = self._find_fault(item)
+        for code in (code for code in column.order_of_appearance() if code in strange):
+            wrong = self._find_fault(items[code])
             if wrong is not None:
                 row = column.first_row(code)
                 place = None if row is None else start + row
                 raise source.error(wrong, row=place, column=self.name)
-            self._known[item] = len(self._known)
+            self._known[items[code]] = len(self._known)
 
     def _find_fault(self, item: Any) -> str | None:
         """Return what is wrong with a new value, if anything is."""
@@ -184,17 +179,14 @@ class CategoryEncoder:
         return None
 
     def _place_of(self, item: Any) -> int | None:
-        """Return the place of a raw cell among the values given."""
+        """Return the place of a raw cell among the values given, which may be numbers."""
         assert self._given is not None
-        if not hasattr(self, "_places"):
-            self._places = {value: place for place, value in enumerate(self._given.tolist())}
-        if item in self._places:
-            return self._places[item]
-        if isinstance(item, str) and self._given.dtype.kind != "O":
+        if item not in self._places and isinstance(item, str) and self._given.dtype.kind != "O":
             kind = infer_text_type([item])
-            if kind is not None and kind != "text":
-                return self._places.get(convert_texts([item], kind)[0].item())
-        return None
+            return (
+                None if kind == "text" else self._places.get(convert_texts([item], kind)[0].item())
+            )
+        return self._places.get(item)
 
     @property
     def num_values(self) -> int:
@@ -215,10 +207,7 @@ class CategoryEncoder:
         values = self._typed_values(items)
         distinct: dict[Any, int] = {}
         merged = [distinct.setdefault(value, len(distinct)) for value in values.tolist()]
-        first = [0] * len(distinct)
-        for place in range(len(merged) - 1, -1, -1):
-            first[merged[place]] = place
-        values = values[np.array(first, np.int64)]
+        values = values[np.unique(merged, return_index=True)[1]]
         order = sort_values(values)
         if self.is_ordered:  # a declared order counts, whatever occurs first
             last = len(self._declared)
@@ -229,7 +218,7 @@ class CategoryEncoder:
             order = order[np.array(known, bool)]
         final = np.full(len(values), -1, np.int32)
         final[order] = np.arange(len(order))
-        recode = np.append(final[np.array(merged, np.int64)], -1) if merged else np.array([-1])
+        recode = np.append(final[np.array(merged, np.int64)], -1)
         return Categories(values[order], recode.astype(np.int32))
 
     def _typed_values(self, items: list[Any]) -> NDArray[Any]:
@@ -239,19 +228,8 @@ class CategoryEncoder:
         kind = "text" if self._as_text else merge_types(infer_text_type(texts), self._typed)
         if kind == "text":
             return np.array([value_name(item) for item in items], dtype=object)
-        typed = convert_texts(texts, infer_text_type(texts)).tolist()
-        rest = iter(typed)
-        return typed_array([next(rest) if isinstance(item, str) else item for item in items])
-
-    def order_of_appearance(self) -> list[Any]:
-        """Return the typed values in the order in which they appeared."""
-        values, recode = self.finish()
-        met = dict.fromkeys(recode[recode >= 0].tolist())
-        return values[np.array(list(met), np.int64)].tolist()
-
-
-def _plural(kind: ColumnType) -> str:
-    return {"integer": "integers", "boolean": "booleans", "float": "floats"}.get(kind, kind)
+        typed = iter(convert_texts(texts, infer_text_type(texts)).tolist())
+        return typed_array([next(typed) if isinstance(item, str) else item for item in items])
 
 
 def read_columns(
@@ -263,18 +241,8 @@ def read_columns(
 ) -> dict[str, RawColumn]:
     """Return columns as codes into typed values; missing cells have code -1.
 
-    Parameters
-    ----------
-    table
-        The table to read.
-    columns
-        The columns.
-    rules
-        Which texts mean "missing", by column.
-    notes
-        Where markers for "missing" are counted.
-    as_text
-        Columns whose cells stay text if this is a text file.
+    ``rules`` says which texts mean "missing", ``notes`` counts them, and cells of the columns
+    ``as_text`` stay text if this is a text file.
     """
     encoders = {
         name: CategoryEncoder(name, rules[name], limit=None, notes=notes, as_text=name in as_text)
@@ -287,13 +255,13 @@ def read_columns(
             codes = encoder.encode(batch.column(name), table.source, row)
             batches[name].append(codes.astype(np.min_scalar_type(-int(codes.max(initial=0)) - 1)))
         row += batch.num_rows
-    return {name: _join(encoders[name], batches.pop(name)) for name in columns}
-
-
-def _join(encoder: CategoryEncoder, batches: list[NDArray[Any]]) -> RawColumn:
-    values, recode = encoder.finish()
-    codes = np.concatenate([np.zeros(0, np.int32), *(recode[codes] for codes in batches)])
-    return RawColumn(encoder.name, codes, values, encoder.is_ordered)
+    found = {}
+    for name, encoder in encoders.items():
+        values, recode = encoder.finish()
+        recoded = [recode[codes] for codes in batches.pop(name)]
+        joined = np.concatenate([np.zeros(0, np.int32), *recoded])
+        found[name] = RawColumn(name, joined, values, encoder.is_ordered)
+    return found
 
 
 def check_measurements(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -53,18 +53,14 @@ def open_tables(
 ) -> list[RawTable]:
     """Return the tables of some data, in the order in which they are read.
 
-    Parameters
-    ----------
-    data
-        The path of a CSV or Parquet file or of a folder of them, several paths, a
-        ``pyarrow.dataset.Dataset`` or ``pyarrow.Table``, a polars frame, or a Dask dataframe.
-    options
-        How text files are written.
-    expected
-        Columns that should exist: they help to find the delimiter.
+    Data are the path of a CSV or Parquet file or of a folder of them, several paths, a
+    ``pyarrow.dataset.Dataset`` or ``pyarrow.Table``, a polars frame, or a Dask dataframe. Columns
+    that are ``expected`` help to find the delimiter of text files.
     """
     if _is_dask(data):
-        return _open_dask(data)
+        if not hasattr(data, "columns"):
+            raise DataError(f"of Dask's collections only dataframes are tables, not {type(data)}")
+        return [_open_partition(data, number) for number in range(data.npartitions)]
     if is_arrow_frame(data):
         return _open_dataset(data)
     given = data if isinstance(data, list | tuple) else [data]
@@ -160,11 +156,11 @@ def _open_fragment(dataset: Any, fragment: Any, number: int) -> RawTable:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    path = getattr(fragment, "path", None)
+    path: Any = getattr(fragment, "path", None)
     source = Source(path or (f"fragment {number} of the data set" if number else None))
     in_folder = set(ds.get_partition_keys(fragment.partition_expression))
 
-    def read(wanted: Sequence[str]) -> Iterator[Any]:
+    def batches(wanted: Sequence[str], /, **_: Any) -> Iterator[Any]:
         try:
             own = fragment.physical_schema
             for name in wanted:
@@ -176,14 +172,10 @@ def _open_fragment(dataset: Any, fragment: Any, number: int) -> RawTable:
                         column=name,
                     )
             # Fragments are read with their own types: casts to the data set's may lose values.
-            fields = [
-                own.field(name) if name in own.names else dataset.schema.field(name)
-                for name in wanted
-            ]
-            scanner = fragment.scanner(
-                schema=pa.schema(fields), columns=list(wanted), batch_size=_BATCH_ROWS
-            )
-            for batch in scanner.to_batches():
+            fields = [(own if n in own.names else dataset.schema).field(n) for n in wanted]
+            for batch in fragment.to_batches(
+                pa.schema(fields), list(wanted), batch_size=_BATCH_ROWS
+            ):
                 yield pa.Table.from_batches([batch])
         except (pa.ArrowException, OSError) as error:
             raise source.error(f"cannot be read, the file is damaged: {one_line(error)}") from None
@@ -191,13 +183,14 @@ def _open_fragment(dataset: Any, fragment: Any, number: int) -> RawTable:
     def size() -> SizeEstimate:
         if isinstance(fragment, ds.ParquetFileFragment):
             return footer_size(lambda: fragment.metadata, source)
-        known = Path(path).stat().st_size if path and Path(path).is_file() else None
+        known = Path(path).stat().st_size if is_file else None
         return SizeEstimate(None if path else fragment.count_rows(), known)
 
+    is_file = bool(path) and Path(path).is_file()
     stamp = ""
-    if path and Path(path).is_file():
+    if is_file:
         stamp = f"{file_stamp(Path(path))}, {dataset.schema}, {fragment.partition_expression}"
-    return _raw_table(dataset.schema.names, source, read, size, stamp)
+    return RawTable(tuple(dataset.schema.names), source, batches, size, stamp=stamp)
 
 
 # Dask ---------------------------------------------------------------------------------------------
@@ -207,20 +200,13 @@ def _is_dask(data: Any) -> bool:
     return type(data).__module__.startswith("dask") and hasattr(data, "npartitions")
 
 
-def _open_dask(frame: Any) -> list[RawTable]:
-    if not hasattr(frame, "columns"):
-        raise DataError(f"of Dask's collections only dataframes are tables, not {type(frame)}")
-    size = frame.npartitions
-    return [_open_partition(frame, number, size) for number in range(size)]
-
-
-def _open_partition(frame: Any, number: int, count: int) -> RawTable:
+def _open_partition(frame: Any, number: int) -> RawTable:
     import pyarrow as pa
 
-    source = Source(f"partition {number} of {count}")
+    source = Source(f"partition {number} of {frame.npartitions}")
     columns = {str(name): name for name in frame.columns}
 
-    def read(wanted: Sequence[str]) -> Iterator[Any]:
+    def batches(wanted: Sequence[str], /, **_: Any) -> Iterator[Any]:
         part = frame[[columns[name] for name in wanted]].partitions[number].compute()
         part.columns = list(wanted)
         try:
@@ -231,17 +217,4 @@ def _open_partition(frame: Any, number: int, count: int) -> RawTable:
             check_type(name, table.schema.field(name).type, source)
         yield table
 
-    return _raw_table(columns, source, read, lambda: SizeEstimate(None, None))
-
-
-def _raw_table(
-    names: Any,
-    source: Source,
-    read: Callable[[Sequence[str]], Iterator[Any]],
-    size: Callable[[], SizeEstimate],
-    stamp: str = "",
-) -> RawTable:
-    def batches(columns: Sequence[str], /, **_: Any) -> Iterator[Any]:
-        return read(columns)
-
-    return RawTable(tuple(map(str, names)), source, batches, size, stamp=stamp)
+    return RawTable(tuple(columns), source, batches)

@@ -6,6 +6,7 @@ import difflib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from bayes_lcs.core.errors import DataNote, DataWarning, warn_user
@@ -16,7 +17,6 @@ __all__ = [
     "INDEX_NAME",
     "MARKERS",
     "MAX_MARKER",
-    "ColumnNames",
     "CsvOptions",
     "MissingRule",
     "MissingValues",
@@ -40,7 +40,6 @@ INDEX_NAME = "Unnamed: 0"
 """Name of a first column without a name, as pandas names it."""
 
 MissingValues = Iterable[Any] | Mapping[Any, Iterable[Any]] | None
-ColumnNames = Iterable[Any]
 
 
 @dataclass(frozen=True)
@@ -94,14 +93,8 @@ class MissingRule:
         """All texts that match, without spaces, for readers that need a list."""
         if self.tokens is not None:
             return sorted(self.tokens)
-        spelled = {"".join(letters) for marker in MARKERS for letters in _cases(marker)}
-        return sorted(spelled)
-
-
-def _cases(text: str) -> list[tuple[str, ...]]:
-    from itertools import product
-
-    return list(product(*(sorted({letter.lower(), letter.upper()}) for letter in text)))
+        pairs = [zip(marker.lower(), marker.upper(), strict=True) for marker in MARKERS]
+        return sorted({"".join(letters) for marker in pairs for letters in product(*marker)})
 
 
 GROUP_RULE = MissingRule(frozenset({""}))
@@ -118,19 +111,9 @@ def missing_rules(
 ) -> dict[str, MissingRule]:
     """Return the rule of each column.
 
-    Parameters
-    ----------
-    given
-        None for the default; texts for all columns; or a mapping from column to texts, in which
-        case other columns keep the default.
-    columns
-        The columns that are read.
-    names
-        All columns of the source.
-    error
-        Makes the error for a column that does not exist, as `Place.error` does.
-    group
-        The group column, whose default is that only empty cells are missing.
+    ``given`` is None for the default, texts for all ``columns``, or a mapping from column to texts,
+    in which case other columns keep the default; ``names`` are all columns of the source. Only
+    empty cells of the ``group`` column are missing by default.
     """
     default = dict.fromkeys(columns, MissingRule())
     if group is not None:
@@ -173,27 +156,13 @@ def is_index_name(name: Any) -> bool:
 
 @dataclass
 class Notes:
-    """Assumptions about data that the user should know of, given as one warning each.
-
-    Attributes
-    ----------
-    file
-        The file that messages name.
-    index
-        Name of the index column that was set aside.
-    markers
-        For each column, how many cells hold which marker for "missing".
-    dropped
-        Number of rows that were left out because they have no group.
-    set_aside
-        Columns that are not used because they hold no numbers.
-    """
+    """Assumptions about data that the user should know of, given as one warning each."""
 
     file: str | None = None
-    index: str | None = None
-    markers: dict[str, Counter[str]] = field(default_factory=dict)
-    dropped: int = 0
-    set_aside: list[str] = field(default_factory=list)
+    index: str | None = None  # the index column that was set aside
+    markers: dict[str, Counter[str]] = field(default_factory=dict)  # by column
+    dropped: int = 0  # rows without a group
+    set_aside: list[str] = field(default_factory=list)  # columns without numbers
 
     def count_markers(self, column: str, text: str, number: int) -> None:
         """Count cells that hold a marker; empty cells need no note."""
@@ -206,32 +175,23 @@ class Notes:
         if self.index is not None:
             warn_user(
                 f"{where}the first column has no name of its own and is taken for an index: it is "
-                f"not used; rename it if it is data",
+                "not used; rename it if it is data",
                 DataNote,
             )
         if self.set_aside:
             some = ", ".join(map(repr, self.set_aside[:8]))
             more = f" and {len(self.set_aside) - 8} more" if len(self.set_aside) > 8 else ""
-            warn_user(
-                f"{where}columns without numbers are not used: {some}{more}",
-                DataNote,
-            )
+            warn_user(f"{where}columns without numbers are not used: {some}{more}", DataNote)
         if self.markers:
+            found = _list_markers(self.markers)
             warn_user(
-                f"{where}cells taken as missing: {_list_markers(self.markers)}; "
-                "missing_values= changes this",
-                DataNote,
+                f"{where}cells taken as missing: {found}; missing_values= changes this", DataNote
             )
         if self.dropped:
-            rows = (
-                "1 row without a group is"
-                if self.dropped == 1
-                else (f"{self.dropped:,} rows without a group are")
-            )
-            warn_user(
-                f"{where}{rows} left out",
-                DataWarning,
-            )
+            rows = "1 row without a group is"
+            if self.dropped > 1:
+                rows = f"{self.dropped:,} rows without a group are"
+            warn_user(f"{where}{rows} left out", DataWarning)
         self.index, self.markers, self.dropped, self.set_aside = None, {}, 0, []
 
 
@@ -260,18 +220,9 @@ def select_columns(
 ) -> list[str]:
     """Return the feature columns, after checking that every column named exists and is used once.
 
-    Parameters
-    ----------
-    names
-        All columns of the source.
-    error
-        ``error(message, column=)`` makes the error.
-    features, ignore
-        The columns to use, or those to leave out.
-    roles
-        Columns with another role by its name: ``{"group": "user", "label": "decision"}``.
-    index
-        The index column: it is a feature only if ``features`` names it.
+    ``error(message, column=)`` makes the errors. ``roles`` are columns with another role by its
+    name: ``{"group": "user", "label": "decision"}``. The column ``index`` is a feature only if
+    ``features`` names it.
     """
     taken = {column: role for role, column in (roles or {}).items() if column is not None}
     if len(taken) < sum(column is not None for column in (roles or {}).values()):

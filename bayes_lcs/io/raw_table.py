@@ -27,12 +27,7 @@ __all__ = ["NO_RULES", "RawColumn", "RawTable", "SizeEstimate", "Source", "file_
 class Source:
     """Origin of rows, so that errors can name the place.
 
-    Parameters
-    ----------
-    file
-        Name of the file.
-    line_of
-        Returns the line of a row of a text file; without it rows are counted from 0.
+    ``line_of`` returns the line of a row of a text file; without it rows are counted from 0.
     """
 
     file: str | None = None
@@ -66,9 +61,9 @@ NO_RULES: Mapping[str, MissingRule] = MappingProxyType({})
 class ReadsBatches(Protocol):
     """Reads columns batch by batch, in the order of the rows.
 
-    ``encoded`` names text columns that may come as Arrow dictionaries. ``numeric`` names
-    columns, with the rule of their missing cells, that a text file may parse directly: they come as
-    float64 with null for missing cells, or as text if a cell is no number.
+    Text columns that are ``encoded`` may come as Arrow dictionaries. Those that are ``numeric``,
+    with the rule of their missing cells, may come from a text file as float64 with null for missing
+    cells; they come as text if a cell is no number.
     """
 
     def __call__(
@@ -89,14 +84,8 @@ class RawTable:
 
     Parameters
     ----------
-    names
-        Column names.
-    source
-        Names the place in errors.
-    batches
-        Reads some columns batch by batch.
-    size
-        Rows and bytes, as far as they are known.
+    names, source, batches, size
+        Column names, the origin, the reader, and rows and bytes as far as they are known.
     path
         The Parquet file, if it is one: any of its rows can be read without the others.
     stamp
@@ -161,10 +150,8 @@ class RawColumn:
         never = len(self.codes)
         first = np.full(len(self.values) + 1, never)  # the last entry serves code -1
         first[self.codes[::-1]] = np.arange(never)[::-1]
-        return sorted(
-            (code for code in range(len(self.values)) if first[code] < never),
-            key=first.__getitem__,
-        )
+        order = np.argsort(first[:-1], kind="stable")
+        return order[first[order] < never].tolist()
 
 
 def file_stamp(path: Path) -> str:

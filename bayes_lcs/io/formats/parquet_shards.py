@@ -33,24 +33,9 @@ class ParquetShards:
     A file with enough row groups is read by whole groups, in any order. The rows of any other file
     come as they lie, page by page.
 
-    Parameters
-    ----------
-    path
-        The file.
-    columns
-        The columns to read.
-    source
-        Names the file in errors.
-    num_shards
-        Number of shards.
-    rows_per_shard
-        Largest number of rows of a shard, instead of ``num_shards``.
-    shuffle
-        Whether shards come in a random order: "auto" if there are enough row groups.
-    seed
-        Seed of the random order.
-    count
-        Counts the bytes of the footer.
+    ``rows_per_shard`` is the largest number of rows of a shard, instead of ``num_shards``;
+    ``shuffle`` is "auto" for a random order if there are enough row groups; ``count`` counts the
+    bytes of the footer.
     """
 
     def __init__(
