@@ -30,7 +30,7 @@ from bayes_lcs.io.options import (
     missing_rules,
     select_columns,
 )
-from bayes_lcs.io.raw_table import RawColumn, RawTable, Source
+from bayes_lcs.io.raw_table import RawColumn, Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,16 +52,8 @@ def as_frame(
 
     Paths of CSV and Parquet files, Arrow tables and polars frames become pandas frames; a first
     column without a name is an index and is set aside with a note. Arrays, lists and sparse
-    matrices have no names and stay as they are.
-
-    Parameters
-    ----------
-    X
-        The rows.
-    columns
-        Columns that a fitted estimator needs; others of a file are not read.
-    missing_values
-        Texts that mean "missing" in a file, as in `bayes_lcs.read_grouped`.
+    matrices have no names and stay as they are. Of a file only the ``columns`` that a fitted
+    estimator needs are read.
 
     Examples
     --------
@@ -85,9 +77,8 @@ def set_index_aside(X: Any, keep: Iterable[Any] = ()) -> Any:
     ...     list(set_index_aside(frame).columns)
     ['x']
     """
-    if not hasattr(X, "iloc") or not hasattr(X, "columns") or X.shape[1] < 2:
-        return X
-    if not is_index_name(X.columns[0]) or X.columns[0] in list(keep):
+    is_frame = hasattr(X, "iloc") and hasattr(X, "columns") and X.shape[1] > 1
+    if not is_frame or not is_index_name(X.columns[0]) or X.columns[0] in list(keep):
         return X
     Notes(index=str(X.columns[0])).warn()
     return X.iloc[:, 1:]
@@ -104,13 +95,8 @@ def select_known(X: Any, names: Sequence[Any] | None) -> Any:
 def numeric_rows(X: Any, names: Sequence[Any] | None = None) -> Any:
     """Return rows of numbers: of a frame or file the numeric columns, with a note of the others.
 
-    Parameters
-    ----------
-    X
-        An array, a frame or the path of a file.
-    names
-        Columns that a fitted estimator knows, empty if it was fitted to an array; None finds the
-        numeric columns.
+    ``names`` are the columns that a fitted estimator knows, empty if it was fitted to an array;
+    None finds the numeric columns.
 
     Examples
     --------
@@ -159,15 +145,11 @@ def read_frame(
     data
         Paths, Arrow tables or data sets, polars frames, Dask dataframes.
     columns
-        Columns to read if they exist; all by default.
-    features, ignore
-        The columns to use, or those to leave out.
+        Columns to read if they exist, instead of those that ``features`` and ``ignore`` select.
     text
         Columns to read as text, whatever they hold.
-    missing_values
-        Texts that mean "missing", as in `bayes_lcs.read_grouped`.
-    options
-        How text files are written.
+    missing_values, options
+        Texts that mean "missing", as in `bayes_lcs.read_grouped`, and how text files are written.
 
     Examples
     --------
@@ -206,13 +188,10 @@ def read_frame(
                 own.add(batch.column(name), table.source)
             rows += batch.num_rows
     if not rows:
-        raise first.source.error(_no_rows(first))
+        only = ", only a header" if first.source.is_text else ""
+        raise first.source.error(f"there are no rows{only}")
     notes.warn()
     return pd.DataFrame({name: own.finish() for name, own in cells.items()}, copy=False)
-
-
-def _no_rows(table: RawTable) -> str:
-    return "there are no rows, only a header" if table.source.is_text else "there are no rows"
 
 
 class _Cells:

@@ -1,4 +1,4 @@
-"""Rows in a random order, from memory or from files larger than memory.
+"""Rows in a random order, of files larger than memory.
 
 A `RowSource` puts the rows of its data into one random order (`bayes_lcs.io.random_order`) and
 returns any stretch of it. The beginning can be held out and samples of growing size taken after it:
