@@ -202,14 +202,12 @@ def _find_missing(column: Any, missing_values: Iterable[Any] | None) -> NDArray[
     """Return which cells of a column mean "missing"."""
     array = np.asarray(column, dtype=object) if hasattr(column, "cat") else _plain(column, None)
     lost = np.asarray(pd.isna(array))
-    if missing_values is None:
-        if array.dtype.kind == "O":
-            marked = [v for v in pd.unique(pd.Series(array, dtype=object)) if _is_marker(v)]
-            lost = lost | np.isin(array, np.array(marked, dtype=object)) if marked else lost
-        return lost
-    for value in missing_values:
-        if not is_null(value):
-            lost = lost | np.asarray(array == value)
+    marked = [value for value in missing_values or () if not is_null(value)]
+    if missing_values is None and array.dtype.kind == "O":
+        uniques = pd.unique(pd.Series(array, dtype=object))
+        marked = [value for value in uniques if _is_missing(value, None)]
+    for value in marked:
+        lost = lost | np.asarray(array == value)
     return lost
 
 
@@ -219,19 +217,18 @@ def _count_markers(column: Any, missing: NDArray[np.bool_], name: str, notes: No
         notes.count_markers(name, text, number)
 
 
-def _is_marker(value: Any) -> bool:
-    return isinstance(value, str) and DEFAULT_RULE.matches(value)
+def _is_missing(value: Any, missing_values: Collection[Any] | None) -> bool:
+    """Return whether a value is listed, or by default is a text such as "NA" or "?"."""
+    if missing_values is None:
+        return isinstance(value, str) and DEFAULT_RULE.matches(value)
+    return value in missing_values
 
 
 def _drop_missing(values: NDArray[Any], missing_values: Iterable[Any] | None) -> NDArray[Any]:
-    if missing_values is None:
-        if values.dtype.kind != "O":
-            return values
-        kept = [not _is_marker(value) for value in values.tolist()]
-    else:
-        left_out: Collection[Any] = list(missing_values)
-        kept = [value not in left_out for value in values.tolist()]
-    found = values[np.array(kept, bool)]
+    if missing_values is None and values.dtype.kind != "O":
+        return values
+    given = None if missing_values is None else list(missing_values)
+    found = values[np.array([not _is_missing(value, given) for value in values.tolist()], bool)]
     return typed_array(found.tolist()) if found.dtype.kind == "O" else found
 
 

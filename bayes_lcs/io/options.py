@@ -253,25 +253,26 @@ def require_column(name: str, names: Collection[str], error: Any) -> None:
     """Raise an error that suggests similar names if a column does not exist."""
     if name in names:
         return
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-    folded = [other for other in names if other.strip().lower() == name.strip().lower()]
-    hint = list(dict.fromkeys(folded + close))
     some = ", ".join(map(repr, list(names)[:12])) + (", …" if len(names) > 12 else "")
-    raise error(
-        "there is no such column; "
-        + (f"did you mean {' or '.join(map(repr, hint))}?" if hint else f"there are {some}")
-        + (" (is the delimiter right? pass delimiter=)" if len(names) == 1 else ""),
-        column=name,
-    )
+    hint = _suggest(name, names) or f"there are {some}"
+    more = " (is the delimiter right? pass delimiter=)" if len(names) == 1 else ""
+    raise error(f"there is no such column; {hint}{more}", column=name)
+
+
+def _suggest(name: str, names: Collection[str]) -> str:
+    """Return a question that names similar columns, or nothing."""
+    folded = [other for other in names if other.strip().lower() == name.strip().lower()]
+    close = dict.fromkeys(folded + difflib.get_close_matches(name, names, n=3, cutoff=0.6))
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def check_option(option: str, named: Iterable[str], features: Sequence[str], error: Any) -> None:
     """Raise an error if an option names a column that is not a feature."""
     for name in named:
         if name not in features:
-            close = difflib.get_close_matches(name, features, n=3, cutoff=0.6)
-            hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-            raise error(f"{option}= names a column that is not a feature{hint}", column=name)
+            hint = _suggest(name, features)
+            message = f"{option}= names a column that is not a feature"
+            raise error(f"{message}; {hint}" if hint else message, column=name)
 
 
 def as_list(given: Iterable[Any]) -> list[Any]:
