@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -131,10 +132,16 @@ def infer_cell_type(cells: Any) -> ColumnType | None:
 
 
 def parse_cells(cells: Any) -> tuple[ColumnType | None, Any]:
-    """Return the type of a CSV column, and its cells as Arrow numbers if that is what they are."""
+    """Return the type of a CSV column, and its cells as Arrow numbers if that is what they are.
+
+    ``cells`` is an Arrow array of text, or a `pyarrow.DictionaryArray` of distinct texts.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if isinstance(cells, pa.DictionaryArray):
+        kind, numbers = parse_cells(cells.dictionary)
+        return kind, None if numbers is None else numbers.take(cells.indices)
     known = cells.drop_null() if cells.null_count else cells
     if not len(known):
         return None, None
@@ -149,51 +156,60 @@ def parse_cells(cells: Any) -> tuple[ColumnType | None, Any]:
         numbers = _cast(texts, kinds)
     if numbers is None:
         return infer_text_type(pc.unique(known).to_pylist()), None
-    has_name, longest = _inspect(texts)
-    if has_name:
+    if _has_name(texts):
         return "text", None
     if pa.types.is_integer(numbers.type):
         return "integer", numbers
     # Arrow reads nan as a number, and integers of more than 64 bits as floats.
     if pc.any(pc.is_nan(numbers)).as_py():
         return "text", None
-    if longest > 18:
-        long = texts.filter(pc.greater(pc.binary_length(texts), 18))
+    sizes = pc.binary_length(texts)
+    if (pc.max(sizes).as_py() or 0) > 18:
+        long = texts.filter(pc.greater(sizes, 18))
         has_point = pc.match_substring_regex(long, "[.eE]")
         if infer_text_type(pc.unique(long.filter(pc.invert(has_point))).to_pylist()) == "text":
             return "text", None
     return "float", numbers
 
 
-def _inspect(cells: Any) -> tuple[bool, int]:
-    """Return whether a cell is a name that Arrow reads as a number, and the length of the longest.
-
-    Such names are ``+1`` and ``007``.
-    """
+def _has_name(cells: Any) -> bool:
+    """Return whether a cell is a name that Arrow reads as a number, such as ``+1`` and ``007``."""
     import pyarrow as pa
 
     if isinstance(cells, pa.ChunkedArray):
-        found = [_inspect(chunk) for chunk in cells.chunks]
-        return any(has for has, _ in found), max((size for _, size in found), default=0)
+        return any(_has_name(chunk) for chunk in cells.chunks)
     _, offsets, text = cells.buffers()
-    if text is None:
-        return False, 0
-    # First bytes are compared in NumPy: Arrow would copy every cell to slice it.
+    if text is None or not text.size:
+        return False
+    # The first two bytes of every cell index a table: Arrow would copy each cell to slice it.
     wide = pa.types.is_large_string(cells.type)
-    ends = np.frombuffer(offsets, np.int64 if wide else np.int32)
-    ends = ends[cells.offset : cells.offset + len(cells) + 1]
-    sizes, letters = np.diff(ends), np.frombuffer(text, np.uint8)
-    is_pair = sizes > 1
-    begin = ends[:-1][is_pair]
-    first, second = letters[begin], letters[begin + 1]
-    has_name = ((first == ord("+")) | ((first == ord("0")) & _are_digits(second))).any()
-    negative = begin[(first == ord("-")) & (second == ord("0")) & (sizes[is_pair] > 2)]
-    has_name = has_name or _are_digits(letters[negative + 2]).any()
-    return bool(has_name), int(sizes.max(initial=0))
+    every_end: NDArray[Any] = np.frombuffer(offsets, np.int64 if wide else np.int32)
+    ends = every_end[cells.offset : cells.offset + len(cells) + 1].astype(np.intp)
+    letters: NDArray[np.uint8] = np.frombuffer(text, np.uint8)
+    begin = ends[:-1]
+    pairs = letters.take(begin, mode="clip").astype(np.uint16)
+    pairs <<= 8
+    pairs |= letters.take(begin + 1, mode="clip")
+    suspects = np.flatnonzero(_name_beginnings().take(pairs))
+    if not len(suspects):
+        return False
+    begin, sizes = begin[suspects], np.diff(ends)[suspects]
+    # The second byte of a cell with one letter belongs to the next cell.
+    begin, sizes = begin[sizes > 1], sizes[sizes > 1]
+    is_negative = letters[begin] == ord("-")
+    third = letters.take(begin + 2, mode="clip")
+    is_digit = (third >= ord("0")) & (third <= ord("9")) & (sizes > 2)
+    return bool((~is_negative | is_digit).any())
 
 
-def _are_digits(letters: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    return (letters >= ord("0")) & (letters <= ord("9"))
+@cache
+def _name_beginnings() -> NDArray[np.bool_]:
+    """Return which pairs of first bytes begin a name: a plus, a zero and a digit, or ``-0``."""
+    table = np.zeros((256, 256), bool)
+    table[ord("+")] = True
+    table[ord("0"), ord("0") : ord("9") + 1] = True
+    table[ord("-"), ord("0")] = True
+    return table.ravel()
 
 
 def _cast(cells: Any, kinds: tuple[Any, ...]) -> Any:
@@ -221,6 +237,11 @@ def convert_cells(cells: Any, kind: ColumnType | None) -> NDArray[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if isinstance(cells, pa.DictionaryArray):
+        if kind == "text":
+            texts = np.array([*convert_cells(cells.dictionary, "text"), None], dtype=object)
+            return texts[cells.indices.fill_null(-1).to_numpy()]
+        cells = cells.cast(pa.string())
     if kind in ("integer", "float"):
         trimmed = pc.ascii_trim_whitespace(cells)
         whole = kind == "integer" and not cells.null_count

@@ -18,7 +18,14 @@ from bayes_lcs.io.column_types import (
 from bayes_lcs.io.options import MARKERS, MAX_MARKER, MissingRule
 from bayes_lcs.io.raw_table import RawColumn, Source
 
-__all__ = ["check_type", "decode_column", "decode_numbers", "is_text_type", "null_missing"]
+__all__ = [
+    "check_type",
+    "decode_column",
+    "decode_numbers",
+    "encode_texts",
+    "is_text_type",
+    "null_missing",
+]
 
 
 def check_type(name: str, kind: Any, source: Source) -> None:
@@ -120,12 +127,25 @@ def _values(name: str, values: Any, source: Source) -> NDArray[Any]:
     return typed_array(["" if item is None else item for item in items])
 
 
+def encode_texts(column: RawColumn) -> Any:
+    """Return a decoded column as an Arrow dictionary of texts, null where a cell is missing."""
+    import pyarrow as pa
+
+    codes = pa.array(column.codes, mask=column.codes < 0)
+    return pa.DictionaryArray.from_arrays(codes, pa.array(list(column.names), pa.string()))
+
+
 def null_missing(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, int]]:
-    """Replace texts that mean "missing" by null, and count them by text."""
+    """Replace texts that mean "missing" by null, and count them by text.
+
+    ``cells`` is an Arrow array of text, or a `pyarrow.DictionaryArray` of distinct texts.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as types
 
+    if isinstance(cells, pa.DictionaryArray):
+        return _null_missing_values(cells, rule)
     if types.is_string_view(cells.type) or types.is_dictionary(cells.type):
         cells = cells.cast(pa.string())
     if rule.tokens is None:
@@ -144,6 +164,24 @@ def null_missing(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, int]]:
     found = pc.value_counts(cells.filter(hits))
     counts = {entry["values"].as_py(): entry["counts"].as_py() for entry in found}
     return (pc.if_else(hits, None, cells) if counts else cells), counts
+
+
+def _null_missing_values(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, int]]:
+    """Apply `null_missing` to the distinct texts of a dictionary, and to the codes of the cells."""
+    import pyarrow as pa
+
+    texts = cells.dictionary
+    known, found = null_missing(texts, rule)
+    if not found:
+        return cells, {}
+    # One more entry serves code -1, a cell that was null before.
+    is_missing = np.append(known.is_null().to_numpy(zero_copy_only=False), True)
+    codes = cells.indices.fill_null(-1).to_numpy()
+    tallies = np.bincount(codes[codes >= 0], minlength=len(texts))
+    marked = np.flatnonzero(is_missing[:-1])
+    counts = {texts[int(code)].as_py(): int(tallies[code]) for code in marked}
+    indices = pa.array(codes, mask=is_missing[codes])
+    return pa.DictionaryArray.from_arrays(indices, known), counts
 
 
 def decode_numbers(

@@ -22,11 +22,10 @@ from bayes_lcs.io.column_types import (
     parse_cells,
     parse_number,
 )
-from bayes_lcs.io.decode import decode_column, decode_numbers, null_missing
+from bayes_lcs.io.decode import decode_column, decode_numbers, encode_texts, null_missing
 from bayes_lcs.io.formats.csv import read_format
 from bayes_lcs.io.formats.csv_shards import CsvShards, ReadCount
 from bayes_lcs.io.formats.parquet_shards import ParquetShards
-from bayes_lcs.io.frames import as_text_cells
 from bayes_lcs.io.open_tables import open_file
 from bayes_lcs.io.options import (
     DEFAULT_CSV,
@@ -119,13 +118,13 @@ class _ShardDecoder:
 
         found = {name: self._read(name, table, first_row, count) for name in self._columns}
         self._merge_types(found, first_row)
-        columns = {}
+        columns: dict[str, Any] = {}
         for name in self.features:
             values = self._feature(name, found.pop(name), first_row)
-            # Without the dtype, pandas 3 would convert objects that are text.
-            columns[name] = pd.Series(values, dtype=values.dtype, copy=False)
+            is_text = values.dtype == object  # without the dtype, pandas 3 would convert text
+            columns[name] = pd.Series(values, dtype=object, copy=False) if is_text else values
         frame = pd.DataFrame(columns, copy=False)
-        labels, is_known = self._labels(found[self.label].cells, first_row)
+        labels, is_known = self._labels(found[self.label], first_row)
         if is_known.all():
             return Shard(number, frame, labels, first_row)
         rows = np.flatnonzero(is_known)
@@ -153,8 +152,10 @@ class _ShardDecoder:
                     kind, numbers = parse_cells(texts)
                     if numbers is not None:  # no marker for "missing" is a number
                         return _Column(texts, kind, numbers)
+                # Texts repeat: what follows looks at the distinct ones only.
+                texts = texts.dictionary_encode()
             else:
-                texts = as_text_cells(decode_column(name, cells, self.source))
+                texts = encode_texts(decode_column(name, cells, self.source))
         except (UnicodeDecodeError, pa.ArrowException) as error:
             fault = f"holds bytes that are no text: {one_line(error)}"
             raise self.source.error(fault, column=name) from None
@@ -168,7 +169,8 @@ class _ShardDecoder:
     def _check_nul(self, name: str, texts: Any, start: int) -> None:
         import pyarrow.compute as pc
 
-        row = pc.index(pc.match_substring(texts, "\x00"), True).as_py()
+        code = pc.index(pc.match_substring(texts.dictionary, "\x00"), True).as_py()
+        row = pc.index(texts.indices, code).as_py()
         if row >= 0:
             fault = "the cell holds a NUL byte; the file is damaged or not a text file"
             raise self.source.error(fault, row=start + row, column=name)
@@ -227,11 +229,15 @@ class _ShardDecoder:
             return numbers
         return np.where(np.isin(numbers, marks), np.nan, numbers)
 
-    def _labels(self, cells: Any, start: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def _labels(self, found: _Column, start: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Return the labels that are known, and which rows have one."""
+        cells, kind = found.cells, self.types[self.label]
         if self.source.is_text:
             is_known = np.asarray(cells.is_valid().to_numpy(zero_copy_only=False))
-            labels = convert_cells(cells.drop_null(), self.types[self.label])
+            if kind == found.kind and found.numbers is not None:
+                labels = np.asarray(found.numbers.drop_null().to_numpy(zero_copy_only=False))
+            else:
+                labels = convert_cells(cells.drop_null(), kind)
         else:
             column = decode_column(self.label, cells, self.source)
             tokens = self.rules[self.label].tokens or ()

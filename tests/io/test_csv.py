@@ -79,6 +79,20 @@ def test_a_quote_that_is_never_closed_is_named(tmp_path, monkeypatch, size):
         list(raw.batches(raw.names))
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "gzip"])
+def test_lines_are_counted_where_the_first_quote_comes_late(tmp_path, encoding):
+    """Lines before the first quote are counted afterwards."""
+    path, text = tmp_path / "t.csv", HEAD + "ü,2\n" * 500 + '1,"x\ny"\n' + "3,4\n" * 500
+    packed = encoding == "gzip"
+    content = text.encode("utf-8" if packed else encoding)
+    path.write_bytes(gzip.compress(content) if packed else content)
+    form = csv_format.read_format(path, CsvOptions("utf-8" if packed else encoding))
+    with csv_format.CsvText(form) as stream:
+        while stream.read(100):
+            pass
+        assert (stream.num_quotes, stream.num_lines) == (2, text.count("\n"))
+
+
 def test_a_gzip_file_that_is_cut_short_is_named(tmp_path):
     whole = gzip.compress((HEAD + "1,2\n" * 100_000).encode(), 0)
     (tmp_path / "t.csv").write_bytes(whole[: len(whole) * 9 // 10])

@@ -25,6 +25,9 @@ from bayes_lcs.io.open_tables import open_file
 from tests.fuzzing import damaged, good_csv, good_parquet, odd_csv, strict_table
 from tests.io.readings import EXACT, in_batches, in_shards, readings
 
+# Rows without a group or a label are left out with a warning; damaged files have such rows.
+pytestmark = pytest.mark.filterwarnings("ignore::bayes_lcs.core.errors.DataWarning")
+
 FIXTURE = HealthCheck.function_scoped_fixture
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -164,8 +167,9 @@ def test_any_bytes_at_all(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, suppress_health_check=[FIXTURE], derandomize=False)
+@settings(max_examples=3000, suppress_health_check=[FIXTURE])
 @given(SEEDS)
+@example(188651)  # a row without a group
 def test_much_more_of_it(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     name = rng.choice(("odd.csv", *MAKERS))

@@ -101,7 +101,7 @@ def open_csv_table(
         for block in (HEAD_BYTES, MAX_BLOCK_BYTES):
             with (
                 suppress(_RecordTooLong),
-                closing(_stream(form, columns, 0, (), {}, block)) as tables,
+                closing(_stream(form, columns, 0, (), {}, block, is_head=True)) as tables,
             ):
                 return next(tables, None)
         return None
@@ -205,12 +205,13 @@ class CsvText(io.RawIOBase):
     position
         Bytes of the file that were read; packed bytes, if it is packed.
     num_quotes, num_lines
-        Number of quote characters and of line feeds seen.
+        Number of quote characters and of line feeds seen; the latter is 0 without quotes.
     has_nul
         Whether a NUL byte was seen.
     """
 
     def __init__(self, form: CsvFormat) -> None:
+        self._form, self._length = form, 0
         self._raw = form.path.open("rb", buffering=0)
         self._unpacked = gzip.GzipFile(fileobj=self._raw) if form.is_packed else None
         codec = text_encoding(form.encoding)
@@ -237,12 +238,16 @@ class CsvText(io.RawIOBase):
     def read(self, size: int | None = -1, /) -> bytes:
         """Return up to ``size`` bytes of text, empty at the end."""
         wanted = 1 << 62 if size is None or size < 0 else size
-        chunks, length = [self._held], len(self._held)
+        # A list of one chunk is joined without a copy.
+        chunks, length = [self._held] if self._held else [], len(self._held)
         while length < wanted and not self._at_end:
             chunk = self._next(min(wanted - length, 1 << 24))
             chunks.append(chunk)
             length += len(chunk)
         text = b"".join(chunks)
+        if length <= wanted:
+            self._held = b""
+            return text
         self._held = text[wanted:]
         return text[:wanted]
 
@@ -259,8 +264,18 @@ class CsvText(io.RawIOBase):
         if self._at_end and self._last not in b"\r\n":
             chunk += b"\n"
         self._last = chunk[-1:] or self._last
-        self.num_quotes += chunk.count(b'"')
-        self.num_lines += chunk.count(b"\n")
+        quotes = chunk.count(b'"')
+        if quotes and not self.num_quotes and self._length:
+            # Most files have no quotes, and need not pay for counting their lines.
+            with CsvText(self._form) as again:
+                seen = 0
+                while part := again.read(min(self._length - seen, 1 << 20)):
+                    seen += len(part)
+                    self.num_lines += part.count(b"\n")
+        self.num_quotes += quotes
+        if self.num_quotes:
+            self.num_lines += chunk.count(b"\n")
+        self._length += len(chunk)
         self.has_nul = self.has_nul or b"\x00" in chunk
         return chunk
 
@@ -301,6 +316,8 @@ def _stream(
     encoded: Collection[str],
     numeric: Mapping[str, MissingRule],
     block: int,
+    *,
+    is_head: bool = False,
 ) -> Generator[Any]:
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -312,6 +329,7 @@ def _stream(
     if missing is None:
         numeric, missing = {}, []
     kinds.update(dict.fromkeys(numeric, pa.float64()))
+    own_markers = [name for name, rule in numeric.items() if rule.tokens is not None]
     with (
         CsvText(form) as text,
         explain_errors(form),
@@ -325,6 +343,7 @@ def _stream(
                     skip_rows=form.lines_before,
                     skip_rows_after_names=int(form.has_header),
                     block_size=block,
+                    use_threads=not is_head,  # threads would parse blocks ahead
                 ),
                 parse_options=parse_options(form),
                 convert_options=csv.ConvertOptions(
@@ -339,7 +358,7 @@ def _stream(
                 table = pa.Table.from_batches([batch])
                 if text.has_nul:
                     check_nul(form, table, row)
-                if any(pc.any(pc.is_nan(table.column(name))).as_py() for name in numeric):
+                if any(pc.any(pc.is_nan(table.column(name))).as_py() for name in own_markers):
                     raise _NotANumber  # a cell that spells NaN but does not mean "missing"
                 row += table.num_rows
                 if row > skip_rows:

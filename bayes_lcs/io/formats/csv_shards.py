@@ -206,9 +206,9 @@ class _Records:
         self._rows_before += rows
         return whole.slice(0, rows)
 
-    def _read(self, goal: int) -> bytes:
+    def _read(self, goal: int) -> memoryview:
         """Return the text of whole records up to a byte of the file, or of one that ends later."""
-        chunks, length = [self._rest], len(self._rest)
+        chunks, length = [self._rest] if self._rest else [], len(self._rest)
         while True:
             ahead = goal - self.position
             if ahead <= 0:
@@ -230,24 +230,25 @@ class _Records:
                 find_open_quote(self._form.path, self._form.encoding, self._form.delimiter)
             if end or self.at_end:
                 self._rest = text[end:]
-                return text[:end]
+                return memoryview(text)[:end]
             chunks = [text]
 
-    def _parse(self, text: bytes) -> Any:
+    def _parse(self, text: memoryview) -> Any:
         """Return the rows of a text as an Arrow table in which every cell is text."""
         import pyarrow as pa
         from pyarrow import csv
 
-        if not text.strip(b"\r\n"):
+        if not bytes(text[:64]).strip(b"\r\n") and not bytes(text).strip(b"\r\n"):
             return pa.schema([(name, pa.string()) for name in self._columns]).empty_table()
-        if text.startswith(codecs.BOM_UTF8):  # pyarrow would drop that of a first cell
-            text = codecs.BOM_UTF8 + text
+        content = pa.py_buffer(text)
+        if bytes(text[:3]) == codecs.BOM_UTF8:  # pyarrow would drop that of a first cell
+            content = pa.py_buffer(codecs.BOM_UTF8 + bytes(text))
         return csv.read_csv(
-            pa.BufferReader(text),
+            pa.BufferReader(content),
             read_options=csv.ReadOptions(
                 column_names=self._form.names,
                 use_threads=False,
-                block_size=min(len(text), 2**31 - 1),
+                block_size=min(content.size, 2**31 - 1),
             ),
             parse_options=parse_options(self._form),
             convert_options=csv.ConvertOptions(
