@@ -18,7 +18,7 @@ from bayes_lcs.io.column_types import (
     value_name,
     widen_floats,
 )
-from bayes_lcs.io.decode import decode_column, null_missing
+from bayes_lcs.io.decode import decode_column, encode_texts, null_missing
 from bayes_lcs.io.open_tables import is_streamed, open_tables
 from bayes_lcs.io.options import (
     DEFAULT_CSV,
@@ -30,14 +30,13 @@ from bayes_lcs.io.options import (
     missing_rules,
     select_columns,
 )
-from bayes_lcs.io.raw_table import RawColumn, Source
+from bayes_lcs.io.raw_table import Source
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
     "as_frame",
-    "as_text_cells",
     "numeric_rows",
     "read_frame",
     "select_known",
@@ -213,7 +212,7 @@ class _Cells:
                 for value in column.values.tolist():
                     self._order.setdefault(value, len(self._order))
         if source.is_text or kind == "text":
-            cells, counts = null_missing(as_text_cells(column), self._rule)
+            cells, counts = null_missing(encode_texts(column).cast("string"), self._rule)
             for text, number in counts.items():
                 self._notes.count_markers(self._name, text, number)
             kind = infer_cell_type(cells) if source.is_text else kind
@@ -252,12 +251,3 @@ class _Cells:
         if self._type == "float" or (self._type == "integer" and cells.null_count):
             cells = cells.cast(pa.float64(), safe=False)
         return np.asarray(cells.to_numpy())
-
-
-def as_text_cells(column: RawColumn) -> Any:
-    """Return a decoded column as an Arrow array of texts, null where a cell is missing."""
-    import pyarrow as pa
-
-    names = pa.array(list(column.names), pa.string())
-    codes = pa.array(column.codes, mask=column.codes < 0)
-    return pa.DictionaryArray.from_arrays(codes, names).cast(pa.string())
