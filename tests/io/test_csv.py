@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
 
 import pandas as pd
 import pyarrow as pa
@@ -121,3 +123,31 @@ def test_cells_may_be_separated_by_spaces(tmp_path, line, width):
     assert len(open_file(tmp_path / "t.data", CsvOptions(header=False)).names) == width
     (tmp_path / "t.data").write_text(line * 3 + "one more sentence of words\n")
     assert len(open_file(tmp_path / "t.data", CsvOptions(header=False)).names) == 1
+
+
+def test_a_file_is_not_closed_while_a_thread_reads_it(tmp_path):
+    # The number of a closed file goes to the next one, whose bytes the thread would take.
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n")
+    text = csv_format.CsvText(csv_format.read_format(path, CsvOptions()))
+    file, is_reading, may_go_on = text._raw, Event(), Event()
+
+    class Slow:
+        def read(self, size):
+            is_reading.set()
+            assert may_go_on.wait(60)
+            return file.read(size)
+
+        def close(self):
+            file.close()
+
+    text._raw = Slow()
+    with ThreadPoolExecutor(2) as threads:
+        content = threads.submit(text.read, 4)
+        assert is_reading.wait(60)
+        closed = threads.submit(text.close)
+        wait([closed], timeout=0.5)  # it must not end before the read does
+        may_go_on.set()
+        assert content.result(60) == b"a,b\n"
+        closed.result(60)
+    assert file.closed

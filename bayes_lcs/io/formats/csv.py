@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from bayes_lcs.core.errors import DataError, DataNote, one_line, warn_user
@@ -212,6 +213,7 @@ class CsvText(io.RawIOBase):
 
     def __init__(self, form: CsvFormat) -> None:
         self._form, self._length = form, 0
+        self._lock = Lock()
         self._raw = form.path.open("rb", buffering=0)
         self._unpacked = gzip.GzipFile(fileobj=self._raw) if form.is_packed else None
         codec = text_encoding(form.encoding)
@@ -231,12 +233,20 @@ class CsvText(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        """Close the file."""
-        self._raw.close()
+        """Close the file, once a thread of pyarrow that reads ahead has left it.
+
+        Its number may be given to the next file at once: the thread would take bytes of that one.
+        """
+        with self._lock:
+            self._raw.close()
         super().close()
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Return up to ``size`` bytes of text, empty at the end."""
+        with self._lock:
+            return self._read(size)
+
+    def _read(self, size: int | None) -> bytes:
         wanted = 1 << 62 if size is None or size < 0 else size
         # A list of one chunk is joined without a copy.
         chunks, length = [self._held] if self._held else [], len(self._held)
