@@ -48,21 +48,32 @@ class RunsInterrupted(KeyboardInterrupt):
 
 @contextmanager
 def children_do_not_hear() -> Iterator[None]:
-    """Processes and threads that are begun inside, and whatever they begin, do not hear Ctrl-C.
+    """Start processes and threads that ignore Ctrl-C, and hold it back until they are started.
 
-    A terminal tells it to all of its processes, and the one that was started by the user decides.
-    Blocked signals are inherited; one that comes meanwhile waits, and is heard at the end.
+    A terminal sends Ctrl-C to all of its processes, and the one that the user started decides.
+    Blocked signals are inherited. A signal that arrives meanwhile is handled at the end.
     """
     if not hasattr(signal, "pthread_sigmask"):  # not on Windows
         yield
         return
-    # Python begins it with the first process, and then blocks nothing any more.
+    # Python starts the tracker with the first process, and then unblocks the signal.
     resource_tracker.ensure_running()
+    # Only this thread blocks the signal. If another one receives it, Python calls the handler in
+    # the main thread nevertheless, in the middle of the start of a process.
+    handler = signal.getsignal(signal.SIGINT)
+    is_held = callable(handler) and threading.current_thread() is threading.main_thread()
+    received: list[int] = []
+    if is_held:
+        signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
+        if is_held:
+            signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if received:
+            signal.raise_signal(signal.SIGINT)
 
 
 def interruptible(work: Callable[[], T]) -> T:

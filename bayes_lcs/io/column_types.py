@@ -43,10 +43,10 @@ __all__ = [
 
 ColumnType = Literal["boolean", "integer", "float", "text"]
 
-_INTEGER = re.compile(r"\s*-?(0|[1-9][0-9]*)\s*")
+_INTEGER = re.compile(r"\s*-?(0|[1-9][0-9]*)\s*", re.ASCII)
 _FLOAT = re.compile(
     r"\s*-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*|\s*-?inf(inity)?\s*",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 _BOOLEANS = {"true": True, "false": False}
 _INT64 = np.iinfo(np.int64)

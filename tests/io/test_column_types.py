@@ -32,6 +32,8 @@ COLUMNS = {
         *(["007", "1"], ["+1"], ["00"], ["-01", "2"], ["01.5"], ["1", "x"], ["True", "1"]),
         *(["9223372036854775808"], ["1.5", "12345678901234567890"], ["1_000"], ["0x1F"]),
         *(["2020-01-01"], ["1,5"], ["nan", "1"], ["yes", "no"], ["1 2"], ["- 1"], ["e5"], ["."]),
+        # Python's patterns take these for spaces; its numbers, pandas and Arrow do not.
+        *(["\x1c3"], ["3\x1f"], ["\x1d2.5"], ["\xa03"]),
     ),
 }
 CASES = [(kind, cells) for kind, columns in COLUMNS.items() for cells in columns]
