@@ -23,7 +23,7 @@ GUARDED = {
 PORTABLE = {
     *("PathLike", "_exit", "cpu_count", "devnull", "environ", "fsync", "getpid", "getppid"),
     *("fspath", "kill", "linesep", "listdir", "lstat", "name", "path", "replace", "scandir"),
-    *("sep", "stat", "strerror", "unlink", "urandom", "walk"),
+    *("raise_signal", "sep", "stat", "strerror", "unlink", "urandom", "walk"),
     *("SIGINT", "SIGTERM", "SIG_DFL", "SIG_IGN", "default_int_handler", "getsignal", "signal"),
 }
 """Names that all systems have; one that is missing here and is portable can be added."""
