@@ -23,7 +23,7 @@ ORDERS = 4999
 
 
 def neighbour_p_value(points: FloatArray, rng: np.random.Generator) -> float:
-    """How likely neighbours are so much alike if the order means nothing, all columns together.
+    """Return how likely neighbours are so alike if the order means nothing, all columns together.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def neighbour_p_value(points: FloatArray, rng: np.random.Generator) -> float:
     >>> neighbour_p_value(rng.normal(size=(10, 3)), rng) > 0.01
     True
     """
-    flat = np.asarray(points, np.float64).reshape(len(points), -1)
-    if len(flat) < LEAST_PARTS:
+    if len(points) < LEAST_PARTS:
         return 1.0
+    flat = np.asarray(points, np.float64).reshape(len(points), -1)
     flat = flat - flat.mean(axis=0)
     products = flat @ flat.T
     squares = np.diag(products)

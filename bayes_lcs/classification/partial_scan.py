@@ -1,10 +1,11 @@
 """An ensemble over disjoint parts of the data that reads no more of them than it needs.
 
 W. Fan, H. Wang, P. S. Yu and S. Lo, "Inductive learning in less than one sequential data scan",
-IJCAI 2003. A classifier is trained on each part, in the order in which the parts lie; their
-probabilities are averaged, and the decision with the largest expected benefit is taken. Reading
-stops when the ensemble so far decides as that of all parts would (`bayes_lcs.classification.
-agreement`): with a bound that may be looked at after every part, which the paper's is not.
+IJCAI 2003. A classifier is trained on each part; their probabilities are averaged, and the decision
+with the largest expected benefit is taken. Reading stops when the ensemble so far decides as that
+of all parts would (`bayes_lcs.classification.agreement`): with a bound that may be looked at after
+every part, which the paper's is not. Parts are random samples of the data, which those of the paper
+are only if the data lie in a random order (``shuffle=False``).
 """
 
 from __future__ import annotations
@@ -33,7 +34,12 @@ from bayes_lcs.classification.benefits import (
 )
 from bayes_lcs.classification.scan import Scan
 from bayes_lcs.classification.scan_learners import base_learner, probabilities
-from bayes_lcs.classification.scan_parts import ArrayParts, FilePartSource
+from bayes_lcs.classification.scan_parts import (
+    VALIDATION_SHARE,
+    ArrayParts,
+    FilePartSource,
+    choose_num_parts,
+)
 from bayes_lcs.classification.scan_rows import (
     InputSpec,
     check_known_rows,
@@ -48,7 +54,13 @@ from bayes_lcs.core.executors import Executor
 from bayes_lcs.io.column_types import is_null, typed_array, value_name
 from bayes_lcs.io.open_tables import as_path
 from bayes_lcs.io.options import CsvOptions, MissingValues, Notes, as_list
-from bayes_lcs.io.shards import ColumnTypeChanged, FileShards
+from bayes_lcs.io.shards import (
+    CannotSeek,
+    ChooseNumber,
+    ColumnTypeChanged,
+    FileShards,
+    ReadCount,
+)
 
 __all__ = ["PartialScanClassifier"]
 
@@ -58,14 +70,18 @@ FloatArray = NDArray[np.float64]
 class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifiers of disjoint parts, averaged, and no more parts read than needed.
 
+    With the defaults, data of less than 16,000 rows are read whole and trained as one model.
+
     Parameters
     ----------
     base : {"tree", "naive_bayes", "rules"} or classifier, default="tree"
         What is trained on each part: an unpruned tree grown by entropy, naive Bayes with all
         parameters integrated out, RIPPER (extra ``rules``), or any scikit-learn classifier with
         probabilities. Columns of names become zeros and ones unless it is a Pipeline.
-    n_partitions : int, default=64
-        Number of parts; at most one a row.
+    n_partitions : int or "auto", default="auto"
+        Number of parts; at most one a row. ``"auto"`` makes parts of at least 1,000 rows, and 200
+        for each class, and at most 128 of them; data that do not make 16 such parts (16,000 rows of
+        up to five classes) are read whole and trained as one model.
     part_size : int, default=None
         Rows a part, in place of ``n_partitions``.
     confidence : float, default=0.997
@@ -90,13 +106,18 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Whether all validation rows are looked at after every part, or one after another, each until
         it is settled.
     validation_size : int, default=1000
-        Number of validation rows: random ones of an array, of a file out of the part that is read
-        first.
-    shuffle : {"auto", "parts", "rows", False}, default="auto"
-        ``"parts"`` reads the parts in random order, which makes the guarantee hold whatever the
-        data; ``"rows"`` puts the rows of an array in random order before it is cut. ``"auto"`` is
-        ``"parts"`` where that is possible: arrays, and Parquet files with enough row groups. False
-        takes all as it lies.
+        Number of validation rows, which are held out of training: random ones of an array, a fifth
+        at most; of a file, up to half of the part that is read first. With ``early_stop=False``
+        none is held out.
+    shuffle : {"auto", "rows", "parts", True, False}, default="auto"
+        ``"auto"`` makes parts of rows from all over the data, in random order: of rows of an array
+        or of a small file; of small blocks of bytes of a plain CSV file; of row groups of a Parquet
+        file, which is read whole if it has too few. Files that cannot be sought in (gzip of more
+        than 16 MiB, UTF-16, Parquet of more than 33 million cells in few row groups) are then read
+        as they lie, without a guarantee and with a warning; True makes that an error. ``"rows"`` is
+        the same for arrays; ``"parts"`` takes parts of neighbouring rows of an array in random
+        order. False takes all as it lies, as the paper does, and guarantees nothing unless all is
+        read.
     on_drift : {"warn", "read_on"}, default="warn"
         What to do where the rule would stop but the order of the rows matters: stop with a
         `DriftWarning` and no guarantee, or read on.
@@ -124,11 +145,13 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     n_partitions_ : int
         Number of parts in all.
     scanned_fraction_ : float
-        Share of the data that was read.
+        Share of the data that was read, validation rows and rows read ahead included.
     stop_reason_, guarantee_ : str
-        Why reading ended, and what holds of the result.
+        Why reading ended, and what is guaranteed of the result.
     scan_ : Scan
-        All about it: rows, bytes, a trace for `bayes_lcs.plot_scan`, and ``explain()``.
+        All about it: rows, bytes, ``is_guaranteed`` and ``caveats``, ``performance`` on validation
+        rows beside the commonest label and a single model, a trace for `bayes_lcs.plot_scan`, and
+        ``explain()``.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 
@@ -136,6 +159,13 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     -----
     A part that lacks a label gives it probability 0. A file's labels are those met so far, unless
     ``classes`` are given to `fit_file`. Faults in what was not read are not noticed.
+
+    Nothing is guaranteed if only one label was met, if a label was first met in the second half of
+    the parts that were read, if the order of the rows matters or is not random, if there are fewer
+    than 100 validation rows, or if reading was interrupted; ``scan_.caveats`` says which. A
+    `DataWarning` is given if there is one label only, and if the ensemble is not better than the
+    commonest label or clearly worse than a single model on the validation rows. The single model is
+    trained on at most 10,000 of the rows read (4,000 unless it is a tree or naive Bayes).
 
     Columns are numbers or text, and labels have the type of their column, by the same rule for
     files, frames and Arrow tables. Rows without a label are left out with a `DataWarning`. Texts
@@ -146,10 +176,12 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     >>> import numpy as np
     >>> import bayes_lcs as bl
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(20_000, 3))
-    >>> y = np.where(X[:, 0] + 0.1 * rng.normal(size=20_000) > 0, "yes", "no")
+    >>> X = rng.normal(size=(40_000, 3))
+    >>> y = np.where(X[:, 0] + 0.1 * rng.normal(size=40_000) > 0, "yes", "no")
     >>> classifier = bl.PartialScanClassifier("tree", random_state=0).fit(X, y)
-    >>> classifier.scanned_fraction_ < 0.5, classifier.score(X, y) > 0.95
+    >>> classifier.n_partitions_, classifier.scanned_fraction_ < 0.6
+    (40, True)
+    >>> classifier.scan_.is_guaranteed, classifier.scan_.performance.accuracy > 0.95
     (True, True)
     """
 
@@ -157,7 +189,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "base": "no_validation",  # type: ignore[dict-item]
-        "n_partitions": [Interval(Integral, 1, None, closed="left")],
+        "n_partitions": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "part_size": [Interval(Integral, 1, None, closed="left"), None],
         "confidence": [Interval(Real, 0, 1, closed="neither")],
         "benefit": "no_validation",  # type: ignore[dict-item]
@@ -178,7 +210,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def __init__(
         self,
         base: Any = "tree",
-        n_partitions: int = 64,
+        n_partitions: int | str = "auto",
         *,
         part_size: int | None = None,
         confidence: float = 0.997,
@@ -235,22 +267,13 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         allow_nan = get_tags(base).input_tags.allow_nan
         X, y, is_known, spec, notes = check_labelled_rows(self, X, y, allow_nan)
         state = check_random_state(self.random_state)
-        plan = self._plan(base, state)
-        num_parts = self.n_partitions if self.part_size is None else -(-len(y) // self.part_size)
-        num_parts = min(num_parts, len(y))
-        if self.shuffle == "rows":
-            rows = state.permutation(len(y))
-            X, y, is_known = take_rows(X, rows), y[rows], is_known[rows]
-        moved = self.early_stop and self.shuffle in ("auto", "parts")
-        order = state.permutation(num_parts) if moved else None
-        parts = ArrayParts(X, y, is_known, spec.text, num_parts, order)
-        parts.is_shuffled = moved or self.shuffle == "rows"
+        plan, seed = self._plan(base, state), _draw_seed(state)
         known = np.flatnonzero(is_known)
-        chosen = np.sort(known[state.permutation(len(known))[: self.validation_size]])
         classes = np.unique(y[known])
         check_benefit_labels(self.benefit, classes.tolist())
-        benefits_of(self.benefit, take_rows(X, chosen[:1]), classes.tolist())
-        found = scan(plan, parts, classes.tolist(), take_rows(X, chosen), None)
+        benefits_of(self.benefit, take_rows(X, known[:1]), classes.tolist())
+        parts = self._divide(X, y, known, spec.text, seed)
+        found = scan(plan, parts, classes.tolist(), None)
         self.classes_ = classes
         self._keep(found, spec)
         _warn(notes, len(y) - len(known), None)
@@ -304,37 +327,45 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             raise ValueError("shuffle='rows' is for arrays: a file is read in whole parts")
         state = check_random_state(self.random_state)
         base = base_learner(self.base, 0)
-        plan = self._plan(base, state)
+        plan, seed = self._plan(base, state), _draw_seed(state)
         if classes is not None:
             check_benefit_labels(self.benefit, classes)
         options = CsvOptions(encoding, delimiter, header)
-        shuffle = "auto" if self.early_stop and self.shuffle == "auto" else bool(self.shuffle)
-        seed = int(state.randint(np.iinfo(np.int32).max))
-        name, changed = as_path(path).name, dict[str, DataError]()
-        missing_values = _plain_values(missing_values)
+        shuffle: bool | str = "auto" if self.shuffle == "auto" else bool(self.shuffle)
+        held_out = self.validation_size if self.early_stop else 0
+        name, changed, count = as_path(path).name, dict[str, DataError](), ReadCount()
+        missing_values, at_once = _plain_values(missing_values), False
         while True:
             shards = FileShards(
                 path,
                 label=label,
                 features=features,
                 ignore=ignore,
-                num_shards=self.n_partitions,
+                num_shards=self._num_parts_or_rule,
                 rows_per_shard=self.part_size,
                 missing_values=missing_values,
                 categorical=categorical,
                 text=changed,
                 options=options,
-                shuffle=shuffle if self.early_stop else False,
+                shuffle=shuffle,
                 seed=seed,
+                extra_rows=held_out,
+                at_once=at_once,
+                count=count,
             )
             self._check_benefit_columns(shards, name)
             try:
                 with naming(name):
-                    source = FilePartSource(shards, name, str(label))
-                    found = scan(plan, source, classes, None, progress)
+                    file = FilePartSource(shards, name, str(label), held_out, plan.seed)
+                    source = self._divide_file(file, seed) if shards.is_whole else file
+                    found = scan(plan, source, classes, progress)
                 break
             except ColumnTypeChanged as change:
                 changed |= change.columns
+            except CannotSeek:
+                at_once = True
+            # Markers for "missing" are counted again; rows and bytes were read twice.
+            count = ReadCount(count.num_rows, count.num_bytes)
         names = shards.feature_names
         if isinstance(missing_values, dict):
             missing_values = {key: own for key, own in missing_values.items() if key in names}
@@ -405,7 +436,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         Parameters
         ----------
         path
-            The file, for instance ``ensemble.skops``.
+            The file, for instance ``ensemble.skops``. An existing file is replaced.
         """
         check_is_fitted(self, "estimators_")
         save_ensemble(self, path)
@@ -475,9 +506,54 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             self.validation_size,
             self.n_jobs,
             self.on_drift == "read_on",
-            int(state.randint(np.iinfo(np.int32).max)),
+            _draw_seed(state),
             self.executor,
         )
+
+    @property
+    def _num_parts_or_rule(self) -> int | ChooseNumber:
+        return choose_num_parts if isinstance(self.n_partitions, str) else int(self.n_partitions)
+
+    def _divide(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        known: NDArray[np.int64],
+        text: Sequence[Any],
+        seed: int,
+        file: FilePartSource | None = None,
+    ) -> ArrayParts:
+        """Divide rows in memory into parts, with validation rows held out."""
+        number = self._num_parts_or_rule
+        if self.part_size is not None:
+            number = -(-len(known) // self.part_size)
+        elif not isinstance(number, int):
+            number = number(len(known), len(np.unique(y[known])))
+        number = min(number, len(known))
+        rng, size = np.random.default_rng(seed), 0
+        order = rng.permutation(known)
+        if self.early_stop and number > 1:
+            most = min(int(VALIDATION_SHARE * len(known)), len(known) - number)
+            size = min(self.validation_size, most)
+        held_out, rows = np.sort(order[:size]), order[size:]
+        by_parts = self.shuffle == "parts"
+        if by_parts or not self.shuffle:
+            rows = np.sort(rows)
+        numbers = rng.permutation(number) if by_parts else np.arange(number)
+        is_shuffled = bool(self.shuffle)
+        return ArrayParts(X, y, rows, held_out, text, number, numbers.tolist(), is_shuffled, file)
+
+    def _divide_file(self, file: FilePartSource, seed: int) -> ArrayParts:
+        """Divide the rows of a file that is read at once."""
+        whole = file.read_whole()
+        number, rows = self.n_partitions, len(whole.y)
+        if self.part_size is None and not isinstance(number, str) and number > rows:
+            raise DataError(
+                f"there are only {rows} rows, too few for {number} parts; ask for {rows} parts or "
+                "fewer",
+                file=file.where,
+            )
+        return self._divide(whole.X, whole.y, np.arange(rows), list(whole.texts), seed, file)
 
     def _check_benefit_columns(self, shards: FileShards, name: str) -> None:
         for column in (*column_names(self.benefit), *self.benefit_only):
@@ -495,11 +571,23 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self._spec = spec
         self.estimators_, self.parts_ = found.models, found.parts
         self._tell(found.scan)
+        story = found.scan
+        if self.shuffle is not False and story.is_cut_short and not found.is_shuffled:
+            warnings.warn(
+                f"{story.headline} {story.fraction:.0%} were read in the order of the file, which "
+                "cannot be read in another one; accuracy is that of these rows",
+                DataWarning,
+                stacklevel=3,
+            )
 
     def _tell(self, story: Scan) -> None:
         self.scan_, self.n_partitions_ = story, story.num_parts
         self.scanned_fraction_ = story.fraction
         self.stop_reason_, self.guarantee_ = story.stop_reason, story.guarantee
+
+
+def _draw_seed(state: np.random.RandomState) -> int:
+    return int(state.randint(np.iinfo(np.int32).max))
 
 
 def _plain_values(given: MissingValues) -> Any:

@@ -1,14 +1,85 @@
-"""What a scan read, why it stopped, and what may be said of it."""
+"""The record of a scan: what was read, why it stopped, what is guaranteed, how accurate it is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayes_lcs.classification.agreement import Agreement
+from bayes_lcs.classification.benefits import benefits_of, expected_benefits
 
-__all__ = ["Scan", "guarantee_of"]
+__all__ = ["MIN_VALIDATION", "Performance", "Scan", "guarantee_of", "measure"]
+
+FloatArray = NDArray[np.float64]
+
+MIN_VALIDATION = 100
+"""With fewer validation rows nothing is guaranteed."""
+
+MIN_COMPARED = 30
+"""With fewer validation rows an ensemble is not said to be poor."""
+
+CLEARLY = 0.02
+"""An ensemble that is worse than a single model by less than this share is not clearly worse."""
+
+
+@dataclass(frozen=True)
+class Performance:
+    """Decisions for validation rows that the models were not trained on.
+
+    Attributes
+    ----------
+    num_rows
+        Validation rows.
+    accuracy, balanced_accuracy
+        Of the ensemble: the share of rows decided correctly, and its mean over the labels.
+    majority_accuracy
+        Accuracy of the commonest label of the training rows for every row.
+    single_accuracy, single_balanced_accuracy
+        Of one model of the same base learner, trained on ``single_rows`` of the rows read; None
+        if there is none.
+    single_rows
+        Rows that the single model was trained on.
+    benefit, constant_benefit, single_benefit
+        Benefit per row of the ensemble, of the best constant decision, and of the single model;
+        None where accuracy is the benefit.
+    is_single
+        Whether the classifier is one model of all rows; it is then measured by training another
+        one without the validation rows.
+    """
+
+    num_rows: int
+    accuracy: float
+    balanced_accuracy: float
+    majority_accuracy: float
+    single_accuracy: float | None = None
+    single_balanced_accuracy: float | None = None
+    single_rows: int = 0
+    benefit: float | None = None
+    constant_benefit: float | None = None
+    single_benefit: float | None = None
+    is_single: bool = False
+
+    def explain(self) -> str:
+        """Return one sentence."""
+        own = f"{self.accuracy:.1%} (balanced {self.balanced_accuracy:.1%})"
+        text = f"{own} of {self.num_rows:,} validation rows are decided correctly"
+        if self.is_single:
+            text += f" by a model trained on {self.single_rows:,} others"
+        text += f"; the commonest label alone: {self.majority_accuracy:.1%}"
+        if self.single_accuracy is not None and not self.is_single:
+            text += f"; one model of {self.single_rows:,} rows: {self.single_accuracy:.1%}"
+        if self.benefit is not None:
+            text += (
+                f". The benefit per row is {self.benefit:.4g}; of the best constant decision "
+                f"{self.constant_benefit:.4g}"
+            )
+            if self.single_benefit is not None and not self.is_single:
+                text += f", of one model {self.single_benefit:.4g}"
+        return text
 
 
 @dataclass(frozen=True)
@@ -20,15 +91,16 @@ class Scan:
     num_parts, parts_read
         Parts of the data, and those that were trained on.
     rows_read, bytes_read
-        Counted where they were read; bytes are None of rows in memory.
+        Counted where they were read, validation rows and rows read ahead included; bytes are None
+        for rows in memory.
     fraction
         Share of the data that was read: of the rows, or of the bytes of a text file.
     stop_reason
         Why it ended, in words.
     guarantee
-        What holds, with which confidence, and on what condition; in words.
+        What is guaranteed, with which confidence, and on what condition; in words.
     is_guaranteed
-        Whether anything does.
+        False if nothing is guaranteed.
     num_validation
         Rows on which the ensembles were compared.
     drift
@@ -38,6 +110,13 @@ class Scan:
         A row for each part: ``part``, ``rows``, ``bytes``, ``fraction``, ``settled`` (share of the
         validation rows), ``benefit`` (that the ensemble expects of its decisions, a row; NaN where
         there was no look after the part) and ``seconds``.
+    caveats
+        Why nothing is guaranteed.
+    performance
+        Accuracy on validation rows beside that of the commonest label and of a single model; None
+        if it was not measured.
+    remarks
+        What the performance shows to be wrong.
     """
 
     num_parts: int
@@ -51,28 +130,57 @@ class Scan:
     num_validation: int
     drift: float
     trace: pd.DataFrame = field(repr=False)
+    caveats: tuple[str, ...] = ()
+    performance: Performance | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def accuracy(self) -> float | None:
+        """Accuracy of the ensemble on validation rows; None if it was not measured."""
+        return None if self.performance is None else self.performance.accuracy
+
+    @property
+    def is_one_model(self) -> bool:
+        """True if one model was trained on all rows."""
+        return self.num_parts == self.parts_read == 1
+
+    @property
+    def is_cut_short(self) -> bool:
+        """True if some parts were not read."""
+        return self.parts_read < self.num_parts
+
+    @property
+    def headline(self) -> str:
+        """Sentence on what is not guaranteed or poor; empty if all is well."""
+        lines = list(self.remarks)
+        if self.caveats:
+            lines.insert(0, f"Nothing is guaranteed: {'; '.join(self.caveats)}")
+        return ". ".join(line[:1].upper() + line[1:] for line in lines) + "." * bool(lines)
 
     def explain(self) -> str:
-        """The whole story in a few lines."""
+        """Return the whole story in a few lines; what is wrong comes first."""
         size = "" if self.bytes_read is None else f", {self.bytes_read:,} bytes"
-        return (
-            f"Learned from {self.parts_read} of {self.num_parts} parts, for which "
-            f"{self.rows_read:,} rows{size} ({self.fraction:.1%}) were read.\n"
-            f"Why it stopped: {self.stop_reason}.\n"
-            f"What holds: {self.guarantee}."
-        )
+        if self.is_one_model:
+            read = f"One model was trained on all {self.rows_read:,} rows{size}."
+        else:
+            read = (
+                f"Learned from {self.parts_read} of {self.num_parts} parts, for which "
+                f"{self.rows_read:,} rows{size} ({self.fraction:.1%}) were read."
+            )
+        lines = [
+            self.headline,
+            read,
+            f"Why it stopped: {self.stop_reason}.",
+            f"What is guaranteed: {self.guarantee}.",
+            "" if self.performance is None else f"Accuracy: {self.performance.explain()}.",
+        ]
+        return "\n".join(line for line in lines if line)
 
 
 def guarantee_of(
     rule: Agreement, validation: str, num_rows: int, is_shuffled: bool, where: str
-) -> tuple[str, bool]:
-    """What a rule that stopped a scan promises, and whether it does at all."""
-    if rule.bound != "betting":
-        weak = (
-            f"nothing for sure: Hoeffding's bound gives {rule.confidence:.1%} for one look at one "
-            "row, but was looked at after every part and for every row"
-        )
-        return weak, False
+) -> str:
+    """Return what a rule that stopped a scan guarantees, in words."""
     share = "every one" if rule.rule == "every" else f"at least {1.0 - rule.tolerance:.1%}"
     what = (
         "the ensemble decides as that of all"
@@ -84,8 +192,108 @@ def guarantee_of(
         if is_shuffled
         else f"if the order of the rows in {where} has nothing to do with what they say"
     )
-    promise = (
+    return (
         f"with probability {rule.confidence:.1%} {what} {rule.num_parts} parts would, for {share} "
         f"of {num_rows:,} validation rows; {order}"
     )
-    return promise, True
+
+
+def measure(
+    X: Any,
+    y: NDArray[Any],
+    classes: list[Any],
+    benefit: Any,
+    majority: Any,
+    ensemble: FloatArray | None,
+    single: FloatArray | None,
+    single_rows: int,
+) -> tuple[Performance, list[str]]:
+    """Compare the decisions of an ensemble, a single model and a constant for validation rows.
+
+    Parameters
+    ----------
+    X, y
+        The rows, which no model was trained on, and their labels.
+    classes
+        All labels that were met.
+    benefit
+        As of `bayes_lcs.PartialScanClassifier`.
+    majority
+        The commonest label of the training rows.
+    ensemble, single : (n, L)
+        Probabilities of the labels; the ensemble is None if it is the single model.
+    single_rows
+        Rows that the single model was trained on.
+
+    Returns
+    -------
+    Performance
+        The comparison.
+    list of str
+        What it shows to be wrong.
+    """
+    places = {label: place for place, label in enumerate(classes)}
+    true = np.array([places[label] for label in y.tolist()])
+    rows = np.arange(len(true))
+    benefits = np.broadcast_to(
+        benefits_of(benefit, X, classes), (len(true), len(classes), len(classes))
+    )
+    brought = benefits[rows, true]  # by each decision
+
+    def decide(chances: FloatArray) -> NDArray[np.int64]:
+        return expected_benefits(chances, benefits).argmax(axis=1)
+
+    def balanced(decisions: NDArray[np.int64]) -> float:
+        right = decisions == true
+        return float(np.mean([right[true == label].mean() for label in np.unique(true)]))
+
+    one = None if single is None else decide(single)
+    is_single = ensemble is None
+    own = one if ensemble is None else decide(ensemble)
+    assert own is not None
+    constant = places[majority] if benefit is None else int(brought.mean(axis=0).argmax())
+    found = Performance(
+        len(true),
+        float((own == true).mean()),
+        balanced(own),
+        float((true == places[majority]).mean()),
+        None if one is None else float((one == true).mean()),
+        None if one is None else balanced(one),
+        single_rows,
+        is_single=is_single,
+        **(
+            {}
+            if benefit is None
+            else {
+                "benefit": float(brought[rows, own].mean()),
+                "constant_benefit": float(brought[:, constant].mean()),
+                "single_benefit": None if one is None else float(brought[rows, one].mean()),
+            }
+        ),
+    )
+    if len(true) < MIN_COMPARED:
+        return found, []
+    remarks, value, fixed = [], brought[rows, own], brought[:, constant]
+    behind = float((fixed - value).mean())
+    # With benefits one decision may be the best for all rows, and it is chosen on these rows.
+    error = float((fixed - value).std() / np.sqrt(len(true)))
+    if behind >= 0.0 if benefit is None else behind > 2.0 * error:
+        remarks.append(
+            f"the classifier is no better than deciding {classes[constant]!r} for every row: "
+            f"{_say(value.mean(), benefit)} against {_say(fixed.mean(), benefit)} on "
+            f"{len(true):,} validation rows"
+        )
+    if one is not None and not is_single:
+        other = brought[rows, one]
+        error = float((other - value).std() / np.sqrt(len(true)))
+        if (other - value).mean() > max(2.0 * error, CLEARLY * abs(other.mean())):
+            remarks.append(
+                f"one model of {single_rows:,} rows is clearly better than the ensemble: "
+                f"{_say(other.mean(), benefit)} against {_say(value.mean(), benefit)} on "
+                f"{len(true):,} validation rows; take fewer parts, or n_partitions=1"
+            )
+    return found, remarks
+
+
+def _say(value: float, benefit: Any) -> str:
+    return f"{value:.1%} correct" if benefit is None else f"a benefit of {value:.4g} per row"

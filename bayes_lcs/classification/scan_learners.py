@@ -19,11 +19,14 @@ from bayes_lcs.classification.rules import RuleClassifier
 from bayes_lcs.classification.shared_naive_bayes import SharedNaiveBayesClassifier
 from bayes_lcs.core.errors import DataNote, DataWarning
 
-__all__ = ["LEARNERS", "base_learner", "fit_part", "probabilities"]
+__all__ = ["LEARNERS", "base_learner", "fit_part", "probabilities", "single_rows"]
 
 FloatArray = NDArray[np.float64]
 
 LEARNERS = ("tree", "naive_bayes", "rules")
+
+SINGLE_ROWS, SLOW_SINGLE_ROWS = 10_000, 4_000
+"""Rows that a single model is trained on, at most: a tree or naive Bayes, and any other."""
 
 TAKES_NAMES = (Pipeline, SharedNaiveBayesClassifier, RuleClassifier)
 
@@ -79,6 +82,12 @@ def fit_part(base: Any, X: Any, y: NDArray[Any], seed: int) -> Any:
         learner = make_pipeline(NameColumns(), learner)
     with _own_warnings():
         return learner.fit(X, y)
+
+
+def single_rows(base: Any) -> int:
+    """Return how many rows the single model that an ensemble is compared with is trained on."""
+    is_fast = isinstance(base, DecisionTreeClassifier | SharedNaiveBayesClassifier)
+    return SINGLE_ROWS if is_fast else SLOW_SINGLE_ROWS
 
 
 def probabilities(model: Any, X: Any, classes: list[Any]) -> FloatArray:

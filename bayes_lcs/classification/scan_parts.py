@@ -13,14 +13,48 @@ from bayes_lcs.classification.scan_rows import distinct_texts, take_rows
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.io.shards import FileShards, ReadCount, Shard, ShardReader
 
-__all__ = ["ArrayParts", "FilePartSource", "PartSource", "RowPart", "check_finite", "part_of_shard"]
+__all__ = [
+    "ArrayParts",
+    "FilePartSource",
+    "PartSource",
+    "RowPart",
+    "check_finite",
+    "choose_num_parts",
+    "part_of_shard",
+]
+
+PART_ROWS, PART_ROWS_PER_CLASS = 1000, 200
+"""Rows of a part, and for each class, at least: with fewer a model is of little use."""
+
+MIN_PARTS, MAX_PARTS = 16, 128
+"""Fewer parts save nothing, since a dozen must agree; with more, parts grow instead."""
+
+VALIDATION_SHARE = 0.2
+"""Rows of an array that are held out for validation, at most."""
+
+
+def choose_num_parts(num_rows: int, num_classes: int) -> int:
+    """Return the number of parts for ``n_partitions="auto"``; 1 means one model of all rows.
+
+    A part has at least 1,000 rows, and 200 for each class. There are at most 128 parts. Rows that
+    do not make 16 parts (16,000 for up to five classes) are not divided.
+
+    Examples
+    --------
+    >>> choose_num_parts(15_999, 2), choose_num_parts(30_000, 2), choose_num_parts(10**6, 2)
+    (1, 30, 128)
+    >>> choose_num_parts(30_000, 26)
+    1
+    """
+    parts = num_rows // max(PART_ROWS, PART_ROWS_PER_CLASS * num_classes)
+    return 1 if parts < MIN_PARTS else min(parts, MAX_PARTS)
 
 
 class RowPart(NamedTuple):
-    """Consecutive rows with a label, and which part they are.
+    """Rows with a label, and which part they are.
 
-    ``rows`` are their places in the part if others were left out; ``texts`` the distinct texts of
-    columns that hold text.
+    ``rows`` are their places after ``first_row`` if they do not follow one another; ``texts`` the
+    distinct texts of columns that hold text.
     """
 
     number: int
@@ -58,6 +92,18 @@ class PartSource(Protocol):
     def where(self) -> str:
         """In words, for messages."""
 
+    @property
+    def validation(self) -> RowPart | None:
+        """Rows that are held out of all parts; known once the first part was read."""
+
+    @property
+    def num_known(self) -> int:
+        """Parts that were known when the validation rows were chosen, and are not bet on."""
+
+    @property
+    def num_empty(self) -> int:
+        """Parts so far that had no labelled rows, and were left out."""
+
     def __iter__(self) -> Iterator[RowPart]:
         """Parts, in the order in which they are read."""
 
@@ -72,56 +118,80 @@ class PartSource(Protocol):
 
 
 class ArrayParts:
-    """An array in parts of consecutive rows, as `numpy.array_split` cuts it.
+    """Labelled rows in memory, cut into parts as `numpy.array_split` cuts them.
 
-    Rows without a label are left out after the cut, as in the shards of a file.
+    Parameters
+    ----------
+    X, y
+        The rows and their labels.
+    rows
+        The places of the rows to learn from, in the order in which they are cut.
+    held_out
+        The places of the validation rows.
+    text
+        Columns that hold text.
+    num_parts
+        Number of parts.
+    order
+        The order in which parts are read.
+    is_shuffled
+        Whether that order is random, or that of the rows.
+    file
+        The file that the rows were read from, all at once.
     """
 
-    bytes_read: int | None = None
-    where = "X"
+    num_known = num_empty = 0
 
     def __init__(
         self,
         X: Any,
         y: NDArray[Any],
-        is_known: NDArray[np.bool_],
+        rows: NDArray[np.int64],
+        held_out: NDArray[np.int64],
         text: Sequence[Any],
         num_parts: int,
-        order: NDArray[np.int64] | None = None,
+        order: Sequence[int],
+        is_shuffled: bool,
+        file: FilePartSource | None = None,
     ) -> None:
-        self._X, self._y, self._is_known, self._text = X, y, is_known, text
-        self._bounds = np.cumsum([0, *map(len, np.array_split(np.empty(len(y)), num_parts))])
-        self.num_parts = num_parts
-        self.is_shuffled = order is not None
-        self._order = np.arange(num_parts) if order is None else order
-        self.rows_read = 0
+        self._X, self._y, self._text, self._file = X, y, text, file
+        self._pieces = np.array_split(rows, num_parts)
+        self.num_parts, self._order, self.is_shuffled = num_parts, order, is_shuffled
+        self.validation = self._part(0, held_out) if len(held_out) else None
+        self.rows_read = len(held_out)
+        self.where = "X" if file is None else file.where
+        self.bytes_read: int | None = None
+        if file is not None:
+            self.rows_read, self.bytes_read = file.rows_read, file.bytes_read
 
     @property
     def fraction(self) -> float:
-        """The share of the rows that has been handed over."""
-        return self.rows_read / len(self._y)
+        """The share of the rows that has been handed over, or of the file that has been read."""
+        return self.rows_read / len(self._y) if self._file is None else self._file.fraction
 
     def __iter__(self) -> Iterator[RowPart]:
-        for number in map(int, self._order):
-            rows = slice(int(self._bounds[number]), int(self._bounds[number + 1]))
-            self.rows_read += rows.stop - rows.start
-            X, y, kept = take_rows(self._X, rows), self._y[rows], None
-            if not self._is_known[rows].all():
-                kept = np.flatnonzero(self._is_known[rows])
-                X, y = take_rows(X, kept), y[kept]
-            if len(y):
-                texts = distinct_texts(X, self._text)
-                yield RowPart(number, rows.start, X, y, kept, texts)
+        for number in self._order:
+            rows = self._pieces[number]
+            if self._file is None:
+                self.rows_read += len(rows)
+            yield self._part(number, rows)
+
+    def _part(self, number: int, rows: NDArray[np.int64]) -> RowPart:
+        X = take_rows(self._X, rows)
+        places = rows if self._file is None else self._file.places[rows]
+        return RowPart(number, 0, X, self._y[rows], places, distinct_texts(X, self._text))
 
     def reader(self) -> ShardReader | None:
-        """Rows in memory are sent."""
+        """Return None: rows in memory are sent."""
         return None
 
     def count_more(self, count: ReadCount) -> None:
-        """Nothing is read elsewhere."""
+        """Count nothing: nothing is read elsewhere."""
 
     def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
-        """The error that names a row, counted from 0."""
+        """Return the error that names a row, counted from 0, or the line of the file."""
+        if self._file is not None:
+            return self._file.error(part, row, column, message)
         row = row if part.rows is None else int(part.rows[row])
         return DataError(message, row=part.first_row + row, column=column)
 
@@ -141,10 +211,25 @@ def check_finite(part: RowPart, error: Callable[..., DataError]) -> None:
 
 
 class FilePartSource:
-    """A file in parts."""
+    """A file in parts; up to half of the rows of the first are held out for validation.
 
-    def __init__(self, shards: FileShards, name: str, label: str) -> None:
+    ``validation_size`` is the largest number of those rows, ``seed`` that of their choice.
+    """
+
+    num_known = 1
+
+    def __init__(
+        self, shards: FileShards, name: str, label: str, validation_size: int, seed: int
+    ) -> None:
         self._shards, self.where, self._label = shards, name, label
+        self._size, self._seed = validation_size, seed
+        self.validation: RowPart | None = None
+        self.places = np.arange(0)  # of the rows of a file that is read at once
+
+    @property
+    def num_empty(self) -> int:
+        """Parts so far that had no labelled rows, and were left out."""
+        return self._shards.count.num_empty
 
     @property
     def is_shuffled(self) -> bool:
@@ -175,10 +260,26 @@ class FilePartSource:
         return min(count.num_bytes / self._shards.file_bytes, 1.0)
 
     def __iter__(self) -> Iterator[RowPart]:
-        for shard in self._shards:
-            part = part_of_shard(shard)
+        self.validation = None
+        for number, part in enumerate(map(part_of_shard, self._shards)):
             check_finite(part, self.error)
-            yield part
+            yield part if number else self._hold_out(part)
+
+    def read_whole(self) -> RowPart:
+        """Return all rows of a file that is read at once."""
+        (part,) = map(part_of_shard, self._shards)
+        check_finite(part, self.error)
+        self.places = np.arange(len(part.y)) if part.rows is None else part.rows
+        return part
+
+    def _hold_out(self, first: RowPart) -> RowPart:
+        """Take the validation rows out of the first part."""
+        size = min(self._size, len(first.y) // 2)
+        if not size or self._shards.num_shards == 1:
+            return first
+        order = np.random.default_rng(self._seed).permutation(len(first.y))
+        self.validation = _some_rows(first, np.sort(order[:size]))
+        return _some_rows(first, np.sort(order[size:]))
 
     def reader(self) -> ShardReader | None:
         """What reads any part, wherever it is sent, if parts can be read in any order."""
@@ -199,3 +300,10 @@ def part_of_shard(shard: Shard) -> RowPart:
     text = [name for name, kind in shard.frame.dtypes.items() if kind.kind == "O"]
     texts = distinct_texts(shard.frame, text)
     return RowPart(shard.number, shard.first_row, shard.frame, shard.labels, shard.rows, texts)
+
+
+def _some_rows(part: RowPart, rows: NDArray[np.int64]) -> RowPart:
+    X = take_rows(part.X, rows)
+    places = rows if part.rows is None else part.rows[rows]
+    texts = distinct_texts(X, part.texts)
+    return RowPart(part.number, part.first_row, X, part.y[rows], places, texts)

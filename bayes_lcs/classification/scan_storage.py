@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from bayes_lcs._version import __version__
-from bayes_lcs.classification.scan import Scan
+from bayes_lcs.classification.scan import Performance, Scan
 from bayes_lcs.classification.scan_rows import InputSpec
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.data.kept_models import load_trusted
@@ -55,7 +56,14 @@ def save_ensemble(classifier: PartialScanClassifier, path: str | PathLike[str]) 
         settings["benefit"] = None
     if not isinstance(settings["random_state"], int):
         settings["random_state"] = None
-    scan = {**vars(classifier.scan_), "trace": classifier.scan_.trace.to_dict("list")}
+    story = classifier.scan_
+    scan = {
+        **vars(story),
+        "trace": story.trace.to_dict("list"),
+        "caveats": list(story.caveats),
+        "remarks": list(story.remarks),
+        "performance": None if story.performance is None else asdict(story.performance),
+    }
     described = {
         "kind": KIND,
         "version": __version__,
@@ -103,6 +111,11 @@ def _restored(kind: type[PartialScanClassifier], described: Any) -> PartialScanC
         classifier.feature_names_in_ = np.array(described["feature_names"], dtype=object)
     classifier._spec = _restore_input(described["input"])
     story = {**described["scan"], "trace": pd.DataFrame(described["scan"]["trace"])}
+    # Files of version 0.1 have neither.
+    for name in ("caveats", "remarks"):
+        story[name] = tuple(story.get(name, ()))
+    if story.get("performance") is not None:
+        story["performance"] = Performance(**story["performance"])
     classifier._tell(Scan(**story))
     return classifier
 

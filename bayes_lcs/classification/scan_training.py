@@ -19,7 +19,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from bayes_lcs.classification.agreement import Agreement
 from bayes_lcs.classification.benefits import column_names
-from bayes_lcs.classification.scan_learners import fit_part
+from bayes_lcs.classification.scan_learners import fit_part, single_rows
 from bayes_lcs.classification.scan_parts import PartSource, RowPart, check_finite, part_of_shard
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.interruption import end_with_parent, interruptible
@@ -100,12 +100,14 @@ def _more(
         (last,) = islice(parts, 1)
         yield from _read_here(plan, [last], is_kept)
     columns = list(plan.features(last.X.head(0)).columns)
-    train = partial(_read_and_train, reader, columns, plan.base, plan.seed, is_kept)
-    order = reader.shards.order()
-    numbers = iter(order[order.index(last.number) + 1 :])
+    numbers, rows = iter(range(last.number + 1, reader.shards.num_shards)), len(last.y)
     while tasks := list(islice(numbers, together)):
+        # Rows of the first parts come back for the single model.
+        keeps_rows = rows < single_rows(plan.base)
+        train = partial(_read_and_train, reader, columns, plan.base, plan.seed, is_kept, keeps_rows)
         for trained in plan.executor.run(train, tasks):
             source.count_more(trained.taken)
+            rows += len(trained.part.y)
             if len(trained.part.y):
                 yield trained
 
@@ -128,14 +130,21 @@ def _read_here(plan: ScanPlan, batch: list[RowPart], is_kept: bool) -> Iterator[
 
 
 def _read_and_train(
-    reader: ShardReader, columns: list[str], base: Any, seed: int, is_kept: bool, number: int
+    reader: ShardReader,
+    columns: list[str],
+    base: Any,
+    seed: int,
+    is_kept: bool,
+    keeps_rows: bool,
+    number: int,
 ) -> _Trained:
     count = ReadCount()
     part = part_of_shard(reader.read(number, count))
     check_finite(part, reader.error)
+    count.num_empty += not len(part.y)
     model = _train(base, part.X[columns], part, seed) if len(part.y) else None
     digest = _digest(part) if is_kept else ""
-    return _Trained(part._replace(X=None), model, digest, count)
+    return _Trained(part if keeps_rows else part._replace(X=None), model, digest, count)
 
 
 def _digest(part: RowPart) -> str:
@@ -147,10 +156,9 @@ def _train(base: Any, X: Any, part: RowPart, seed: int) -> Any:
     try:
         return fit_part(base, X, part.y, (seed + part.number) % np.iinfo(np.int32).max)
     except Exception as error:
-        last = part.first_row + len(part.y) - 1
         raise ValueError(
-            f"{type(base).__name__} cannot be trained on part {part.number + 1}, rows "
-            f"{part.first_row} to {last}: {error}"
+            f"{type(base).__name__} cannot be trained on part {part.number + 1}, which has "
+            f"{len(part.y)} rows: {error}"
         ) from error
 
 

@@ -19,7 +19,7 @@ from bayes_lcs.classification.benefits import benefits_of, expected_benefits
 from bayes_lcs.classification.scan_learners import probabilities
 from bayes_lcs.classification.scan_rows import take_rows
 
-__all__ = ["BatchRows", "Look", "SequentialRows"]
+__all__ = ["BatchRows", "Look", "SequentialRows", "mean_probabilities"]
 
 FloatArray = NDArray[np.float64]
 
@@ -63,6 +63,14 @@ class _Rows:
         return benefits_of(self._benefit, self.X, classes)
 
 
+def mean_probabilities(X: Any, features: Any, models: list[Any], classes: list[Any]) -> FloatArray:
+    """Return the mean of the probabilities of some models, ``(n, L)``."""
+    total = np.zeros((len(X), len(classes)))
+    for model in models:
+        total += probabilities(model, features(X), classes)
+    return total / len(models)
+
+
 class BatchRows:
     """All validation rows are looked at after every part."""
 
@@ -88,6 +96,13 @@ class BatchRows:
     def predictions(self, classes: list[Any]) -> FloatArray:
         """What each model says of the rows, ``(k, N, L)``."""
         return self._rows.probabilities(classes)
+
+    def mean_probabilities(self, models: list[Any], classes: list[Any]) -> FloatArray:
+        """Return the mean over all models, ``(N, L)``; only those are asked that were not yet."""
+        for model in models[self._rows.num_models :]:
+            self._rows.add(model)
+        found: FloatArray = self._rows.probabilities(classes).mean(axis=0)
+        return found
 
 
 class SequentialRows:

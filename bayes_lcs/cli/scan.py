@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,8 +56,14 @@ def scan(
         str, typer.Option(help="tree, naive_bayes or rules.", rich_help_panel=METHOD)
     ] = "tree",
     parts: Annotated[
-        int, typer.Option(min=1, help="Parts of the file.", rich_help_panel=METHOD)
-    ] = 64,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Parts of the file; by default as its rows and classes allow, and a small file "
+            "is one.",
+            rich_help_panel=METHOD,
+        ),
+    ] = None,
     confidence: Annotated[
         float, typer.Option(min=0.0, max=1.0, help="How sure to be.", rich_help_panel=METHOD)
     ] = 0.997,
@@ -87,8 +94,9 @@ def scan(
 ) -> None:
     """Train on parts of a file until more of it would decide the same.
 
-    Each part trains a learner of its own. Reading ends when the parts to come
-    would not change what all of them together decide.
+    Each part holds rows from all over the file, and trains a learner of its own.
+    Reading ends when the parts to come would not change what all of them together
+    decide. A file of less than 16,000 rows is read whole and trained as one model.
 
     For example:
 
@@ -102,6 +110,7 @@ def scan(
     if learner not in LEARNERS:
         raise ValueError(f"--learner must be one of {', '.join(LEARNERS)}, got {learner!r}")
     from bayes_lcs.classification.partial_scan import PartialScanClassifier
+    from bayes_lcs.classification.scan_parts import choose_num_parts
     from bayes_lcs.core.memory import require_memory
     from bayes_lcs.data.needs import scan_disk, scan_memory
     from bayes_lcs.io.size_estimate import table_extent
@@ -120,9 +129,10 @@ def scan(
     )
     extent = table_extent(file, ignore or ())
     to_predict = None if predict is None else table_extent(predict)
+    number = choose_num_parts(extent.rows, 2) if parts is None else parts
     require_memory(
-        scan_memory(extent, parts, jobs, learner, to_predict),
-        f"scanning {extent.rows:,} rows of {extent.columns:,} columns in {parts:,} parts",
+        scan_memory(extent, number, jobs, learner, to_predict),
+        f"scanning {extent.rows:,} rows of {extent.columns:,} columns in {number:,} parts",
         "Take more --parts or fewer --jobs, leave columns out with --ignore, or use a larger "
         "machine",
     )
@@ -131,7 +141,7 @@ def scan(
         check_rows_to_predict(predict, file, (label, *(ignore or ())), header=not no_header)
     classifier = PartialScanClassifier(
         learner,
-        parts,
+        "auto" if parts is None else parts,
         confidence=confidence,
         tolerance=tolerance,
         early_stop=not whole,
@@ -164,6 +174,7 @@ def _show(classifier: PartialScanClassifier, written: list[Path], as_json: bool)
         print_json(
             {
                 **{name: value for name, value in vars(story).items() if name != "trace"},
+                "performance": None if story.performance is None else asdict(story.performance),
                 "classes": classifier.classes_,
                 "interrupted": story.stop_reason == "interrupted",
                 "files": [str(path) for path in written],

@@ -286,11 +286,12 @@ def check_measurements(
         return
     first, *others = found
     more = f" (and so do {', '.join(map(repr, others))})" if others else ""
-    leave = "of X" if error is DataError else f"with ignore=[{first!r}]"
+    it = "them" if others else "it"
+    leave = "of X" if error is DataError else f"with ignore={found!r}"
     raise error(
         f"holds {len(columns[first])} distinct numbers that are not whole{more}: a measurement, "
-        f"not a category; bin it first (pandas.qcut), leave it out {leave}, or "
-        f"take each number for a category with categorical=[{first!r}]",
+        f"not a category; bin {it} first (pandas.qcut), leave {it} out {leave}, or "
+        f"take each number for a category with categorical={found!r}",
         column=first,
     )
 

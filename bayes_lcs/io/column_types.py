@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import cache
 from typing import Any, Literal
 
@@ -369,6 +370,8 @@ def value_name(value: Any) -> str:
     --------
     >>> [value_name(value) for value in ("007", 7, 7.0, 0.5, True)]
     ['007', '7', '7', '0.5', 'True']
+    >>> value_name(np.datetime64("2024-03-01T00:00", "ns")), value_name(timedelta(days=2))
+    ('2024-03-01', '2 days')
     """
     if isinstance(value, str):
         return str(value)
@@ -376,8 +379,11 @@ def value_name(value: Any) -> str:
         return str(int(value))
     if isinstance(value, bytes | bytearray | list | dict | set | tuple | np.ndarray):
         raise DataError(f"a cell holds {type(value).__name__} {value!r:.40}, not a single value")
-    if isinstance(value, np.datetime64):
-        value = value.item()
+    if isinstance(value, np.datetime64 | np.timedelta64 | timedelta):
+        import pandas as pd
+
+        # NumPy's own conversion turns nanoseconds into plain integers.
+        value = pd.Series([value]).iloc[0]
     # A date with the time midnight is named as pandas writes it to a CSV file.
     return str(value).removesuffix(" 00:00:00") if hasattr(value, "isoformat") else str(value)
 

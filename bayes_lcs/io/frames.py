@@ -106,6 +106,7 @@ def numeric_rows(X: Any, names: Sequence[Any] | None = None) -> Any:
     import pandas as pd
 
     known = names if names is not None and len(names) else None
+    given = X
     X = select_known(as_frame(X, known), known)
     if names is not None or not isinstance(X, pd.DataFrame):
         return X
@@ -118,7 +119,9 @@ def numeric_rows(X: Any, names: Sequence[Any] | None = None) -> Any:
     for name in X.columns:
         lacking = X[name].isna().to_numpy()
         if lacking.any():
-            raise DataError(
+            tables = open_tables(given) if is_streamed(given) else []
+            source = tables[0].source if len(tables) == 1 else Source()
+            raise source.error(
                 f"there is no number in {int(lacking.sum()):,} of {len(X):,} rows; fill them in, "
                 "or leave the rows or the column out",
                 row=int(np.argmax(lacking)),

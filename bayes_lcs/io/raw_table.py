@@ -28,10 +28,12 @@ class Source:
     """Origin of rows, so that errors can name the place.
 
     ``line_of`` returns the line of a row of a text file; without it rows are counted from 0.
+    ``row_of`` returns the place in the file of a row that is counted otherwise.
     """
 
     file: str | None = None
     line_of: Callable[[int], int | None] | None = None
+    row_of: Callable[[int], int] | None = None
 
     @property
     def is_text(self) -> bool:
@@ -42,6 +44,8 @@ class Source:
         self, message: str, *, row: int | None = None, column: str | None = None
     ) -> DataError:
         """Return the error for one place."""
+        if row is not None and self.row_of is not None:
+            row = self.row_of(row)
         line = None if row is None or self.line_of is None else self.line_of(row)
         shown_row = row if line is None else None
         return DataError(message, file=self.file, line=line, row=shown_row, column=column)

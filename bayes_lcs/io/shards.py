@@ -24,7 +24,8 @@ from bayes_lcs.io.column_types import (
 )
 from bayes_lcs.io.decode import decode_column, decode_numbers, encode_texts, null_missing
 from bayes_lcs.io.formats.csv import read_format
-from bayes_lcs.io.formats.csv_shards import CsvShards, ReadCount
+from bayes_lcs.io.formats.csv_blocks import CannotSeek, CsvBlocks, can_seek
+from bayes_lcs.io.formats.csv_shards import SMALL_FILE, ChooseNumber, CsvShards, ReadCount
 from bayes_lcs.io.formats.parquet_shards import ParquetShards
 from bayes_lcs.io.open_tables import open_file
 from bayes_lcs.io.options import (
@@ -42,23 +43,38 @@ from bayes_lcs.io.raw_table import Source
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ColumnTypeChanged", "FileShards", "ReadCount", "Shard", "ShardReader"]
+__all__ = [
+    "CannotSeek",
+    "ChooseNumber",
+    "ColumnTypeChanged",
+    "FileShards",
+    "ReadCount",
+    "Shard",
+    "ShardReader",
+]
+
+MAX_AT_ONCE = 1 << 26
+"""A file in which rows cannot be found from anywhere is read at once up to so many bytes."""
+
+SMALL_STREAM = 1 << 24
+"""A file that cannot be sought in is read at once if it has no more bytes than this."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Consecutive rows of a file; those without a label are left out.
+    """Some rows of a file; those without a label are left out.
 
     Parameters
     ----------
     number
-        The place of the shard in the file, counted from 0.
+        The number of the shard, counted from 0.
     frame
         The features: float64 columns with NaN for missing cells, and columns of text with None.
     labels
         The labels, in the type of their column.
     first_row
-        The row of the file at which the shard starts, counted from 0 without the header.
+        The number of the first row, counted from 0 without the header: in the file, or in the
+        order of the shards if they come in a random order.
     rows
         The place of each row in the shard of the file; None if no row was left out.
     """
@@ -283,14 +299,21 @@ def _cell_error(
 class FileShards:
     r"""The rows of one CSV or Parquet file in shards, of which no more is read than is asked for.
 
-    Shards are disjoint and make up the whole file. They come in the order of the file, except for
-    a Parquet file of at least as many row groups as shards: its shards are made of whole row groups
-    and come in a random order. A shard is read when the iterator gets there. Faults in its rows are
-    a `DataError` that names line and column; faults in rows that were not read are not noticed.
+    Shards are disjoint and make up the whole file. A shard is read when the iterator gets there.
+    Faults in its rows are a `DataError` that names line and column; faults in rows that were not
+    read are not noticed.
 
-    The shards of a CSV file hold about equally many bytes, since its number of rows is unknown. A
-    file of less than 256 KiB is read at once and divided into equally many rows. Of a Parquet file
-    whole pages are read, and at least 16 KiB of each column.
+    Where it is possible, shards are scattered over the file and come in a random order: a plain CSV
+    file is cut into small blocks of bytes, a Parquet file by row groups, and each shard is made of
+    blocks from all over the file. Given the first shard, all orders of the others are equally
+    likely. A file that is small, or a Parquet file with too few row groups, is read at once and is
+    one shard (``is_whole``). A large packed file comes in its own order, as any file does with
+    ``shuffle=False``: then the shards of a CSV file hold about equally many bytes, or equally many
+    rows if it has less than 256 KiB. Of a Parquet file whole pages are read, and at least 16 KiB of
+    each column.
+
+    A cell with a line break in it is told from the end of a row by the quotes and cells that
+    follow. If that fails, iteration raises `CannotSeek`: start again with ``at_once=True``.
 
     The type of a CSV column is that of its cells in the first shard. If a later one contradicts,
     iteration raises `ColumnTypeChanged`: start again with these columns in ``text``.
@@ -306,11 +329,12 @@ class FileShards:
     ignore
         Columns to leave out.
     num_shards
-        Number of shards.
+        Number of shards, or a function that returns it for a number of rows and of distinct labels;
+        those of a CSV file are estimated from its first shard.
     rows_per_shard
-        Number of rows in a shard, instead of ``num_shards``: at most so many of a Parquet file. The
-        first shard of a CSV file has exactly so many; the bytes they take determine the number of
-        shards, and later shards are divided by bytes.
+        Number of rows in a shard, instead of ``num_shards``: at most so many of a Parquet file. In
+        order, the first shard of a CSV file has exactly so many; the bytes they take determine the
+        number of shards, and later shards are divided by bytes.
     missing_values
         Texts that mean "missing", as in `bayes_lcs.read_grouped`.
     categorical
@@ -323,6 +347,13 @@ class FileShards:
         True requires a random order, False the order of the file; "auto" shuffles if possible.
     seed
         Seed of the random order.
+    extra_rows
+        Rows that the first scattered shard of a CSV file holds in addition, if it becomes at most
+        twice as large as others.
+    at_once
+        Read a CSV file at once if it has at most 64 MiB, and in order if it has more.
+    count
+        What was read before, to be counted on.
 
     Attributes
     ----------
@@ -332,6 +363,8 @@ class FileShards:
         Columns of the file that are not features.
     is_shuffled
         Whether shards come in a random order.
+    is_whole
+        Whether the file is read at once, and is one shard in its own order.
     num_rows
         Rows of the whole file, if its footer tells, else None.
     file_bytes
@@ -346,7 +379,7 @@ class FileShards:
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "people.csv")
     ...     _ = path.write_text("age,town,buys\n31,Ulm,0\n,Bonn,1\n45,Ulm,1\n")
-    ...     shards = FileShards(path, label="buys", num_shards=2)
+    ...     shards = FileShards(path, label="buys", num_shards=2, shuffle=False)
     ...     first = next(iter(shards))
     ...     print(shards.error(first, 1, "age", "is too young"))
     people.csv, line 3, column 'age': is too young
@@ -363,7 +396,7 @@ class FileShards:
         label: str,
         features: Sequence[str] | None = None,
         ignore: Iterable[str] = (),
-        num_shards: int = 64,
+        num_shards: int | ChooseNumber = 64,
         rows_per_shard: int | None = None,
         missing_values: MissingValues = None,
         categorical: bool | Iterable[str] = (),
@@ -371,6 +404,9 @@ class FileShards:
         options: CsvOptions = DEFAULT_CSV,
         shuffle: bool | str = "auto",
         seed: int = 0,
+        extra_rows: int = 0,
+        at_once: bool = False,
+        count: ReadCount | None = None,
     ) -> None:
         _check_settings(num_shards, rows_per_shard, shuffle)
         path, label = Path(path).expanduser(), str(label)
@@ -387,32 +423,41 @@ class FileShards:
         )
         self.other_names = [name for name in table.names if name not in self.feature_names]
         self.file_bytes = path.stat().st_size
-        self.count = ReadCount()
+        self.count = count or ReadCount()
         self.count.notes.file = source.file
         if table.index in self.other_names and table.index != label:
             self.count.notes.index = table.index
         columns = [*self.feature_names, label]
-        self._decoder = _ShardDecoder(
-            self.feature_names,
-            label,
-            missing_rules(missing_values, columns, table.names, source.error),
-            {*_list_categorical(categorical, self.feature_names, source), *text},
-            source,
-        )
-        self._shards: CsvShards | ParquetShards
+        self._shards: CsvShards | CsvBlocks | ParquetShards
+        self.is_whole = False
         if source.is_text:
-            if shuffle is True:
-                raise source.error(
-                    "parts cannot come in a random order: a CSV file is read from its beginning "
-                    "to its end; pass shuffle=False if its rows lie in a random order anyway, or "
-                    f"store it as Parquet with at least {num_shards} row groups"
-                )
             form = read_format(path, options, expected)
-            self._shards = CsvShards(form, columns, num_shards, rows_per_shard)
+            seekable = can_seek(form) and not at_once
+            most = SMALL_FILE if seekable else MAX_AT_ONCE if at_once else SMALL_STREAM
+            small = self.file_bytes <= most
+            self.is_whole = small and shuffle is not False
+            if shuffle is True and not small and not seekable:
+                why, remedy = "a packed file is read from its beginning to its end", "unpack it"
+                if not form.is_packed:
+                    why, remedy = "its rows cannot be found from anywhere", "write it as UTF-8"
+                raise source.error(
+                    f"parts cannot come in a random order: {why}; {remedy}, store it as Parquet, "
+                    "or pass shuffle=False if its rows lie in a random order anyway"
+                )
+            if self.is_whole:
+                self._shards = CsvShards(form, columns, label, 1, None)
+            elif seekable and shuffle is not False:
+                self._shards = CsvBlocks(
+                    form, columns, label, num_shards, rows_per_shard, extra_rows, seed
+                )
+                source = self._shards.source
+            else:
+                self._shards = CsvShards(form, columns, label, num_shards, rows_per_shard)
         else:
             self._shards = ParquetShards(
                 path,
                 columns,
+                label,
                 source,
                 num_shards=num_shards,
                 rows_per_shard=rows_per_shard,
@@ -420,12 +465,21 @@ class FileShards:
                 seed=seed,
                 count=self.count,
             )
+            self.is_whole, source = self._shards.is_whole, self._shards.source
+        self._source = source
+        self._decoder = _ShardDecoder(
+            self.feature_names,
+            label,
+            missing_rules(missing_values, columns, table.names, source.error),
+            {*_list_categorical(categorical, self.feature_names, source), *text},
+            source,
+        )
         self.is_shuffled: bool = self._shards.is_shuffled
         self.num_rows: int | None = self._shards.num_rows
 
     @property
     def num_shards(self) -> int:
-        """Number of shards; with ``rows_per_shard``, that of a CSV file is 0 before the first."""
+        """Number of shards; 0 before the first one if it follows from the rows of a CSV file."""
         return self._shards.num_shards
 
     @property
@@ -448,6 +502,8 @@ class FileShards:
                 if len(shard.labels):
                     is_empty = False
                     yield shard
+                else:
+                    self.count.num_empty += 1
         if is_empty:
             raise self._source.error(
                 "the label is missing in every row", column=self._decoder.label
@@ -458,8 +514,10 @@ class FileShards:
         return _cell_error(self._source, part, row, column, message)
 
 
-def _check_settings(num_shards: int, rows_per_shard: int | None, shuffle: bool | str) -> None:
-    if num_shards < 1:
+def _check_settings(
+    num_shards: int | ChooseNumber, rows_per_shard: int | None, shuffle: bool | str
+) -> None:
+    if isinstance(num_shards, int) and num_shards < 1:
         raise ValueError(f"num_shards must be at least 1, got {num_shards}")
     if rows_per_shard is not None and rows_per_shard < 1:
         raise ValueError(f"rows_per_shard must be at least 1, got {rows_per_shard}")

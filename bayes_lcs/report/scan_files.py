@@ -14,6 +14,7 @@ from bayes_lcs.core.progress import progress_bar, says_lines
 from bayes_lcs.core.visible import visible
 from bayes_lcs.data.checkpoints import Arrays, named_work
 from bayes_lcs.data.storage import write_atomically
+from bayes_lcs.io.frames import read_frame
 from bayes_lcs.io.open_tables import open_file
 from bayes_lcs.io.options import CsvOptions
 from bayes_lcs.report.page import Origin
@@ -56,9 +57,17 @@ def save_scan(
     predicted: dict[str, Any] = {}
     if predict is not None:
         rows = classifier._known(predict)
-        stamp = open_file(predict, classifier._spec.options).stamp
-        decisions, chances = _predicted(classifier, rows, stamp)
-        shown = rows.copy()
+        options_of_file = classifier._spec.options
+        table = open_file(predict, options_of_file)
+        decisions, chances = _predicted(classifier, rows, table.stamp)
+        # All columns as they are written: an identifier that was not learned from, and the label.
+        shown = read_frame(
+            predict,
+            features=table.names,
+            text=table.names,
+            missing_values=[],
+            options=options_of_file,
+        )
         shown.insert(0, free_name("decision", shown.columns), decisions)
         for label, column in zip(classifier.classes_, chances.T, strict=True):
             shown[free_name(f"P({label})", shown.columns)] = column

@@ -60,6 +60,7 @@ def scan_page(
         learner=str(given.options.get("learner", classifier.base)),
         whole=story.parts_read == story.num_parts,
         drift=_drift(story),
+        performance=_performance(story),
         chart=_chart(story),
         benefit=_benefit(classifier),
         steps=_steps(story),
@@ -81,7 +82,8 @@ def _drift(story: Scan) -> str:
     """Whether the order of the rows seems to matter, in words."""
     if story.drift >= 1.0:
         return (
-            "Whether the order of the rows matters was not asked, or nothing at all speaks for it."
+            "Whether the order of the rows matters was not asked: parts came in a random order, "
+            "or nothing at all speaks for it."
         )
     if story.drift < SUSPICIOUS:
         return (
@@ -90,6 +92,36 @@ def _drift(story: Scan) -> str:
             "the rows of the file, or read all of it with --whole."
         )
     return f"Nothing speaks for an order of the rows that matters (p = {story.drift:.2g})."
+
+
+def _performance(story: Scan) -> list[dict[str, str]]:
+    """Rows of the table of accuracies."""
+    found = story.performance
+    if found is None:
+        return []
+    own = "this ensemble"
+    if found.is_single:
+        own = f"such a model, trained on {found.single_rows:,} other rows"
+    rows: list[tuple[str, float | None, float | None, float | None]] = [
+        (own, found.accuracy, found.balanced_accuracy, found.benefit)
+    ]
+    if found.single_accuracy is not None and not found.is_single:
+        who = f"one model of {found.single_rows:,} of the rows read"
+        rows.append(
+            (who, found.single_accuracy, found.single_balanced_accuracy, found.single_benefit)
+        )
+    rows.append(("the commonest label for every row", found.majority_accuracy, None, None))
+    if found.constant_benefit is not None:
+        rows.append(("the best decision for every row", None, None, found.constant_benefit))
+    return [
+        {
+            "who": who,
+            "accuracy": "–" if accuracy is None else f"{accuracy:.1%}",
+            "balanced": "–" if balanced is None else f"{balanced:.1%}",
+            "benefit": "–" if benefit is None else f"{benefit:.4g}",
+        }
+        for who, accuracy, balanced, benefit in rows
+    ]
 
 
 def _benefit(classifier: PartialScanClassifier) -> str:

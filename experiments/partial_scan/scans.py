@@ -61,16 +61,18 @@ class WholeScan(NamedTuple):
     seconds: float
 
 
-def whole_scan(setting: Setting, data: Problem, learner: str, parts: int) -> WholeScan:
-    """One scan; with one part, a single model.
+def whole_scan(
+    setting: Setting, data: Problem, learner: str, parts: int, **options: Any
+) -> WholeScan:
+    """One scan; with one part, a single model."""
+    one = fitted(setting, data, learner, parts, early_stop=False, **options)
+    return WholeScan(said_by(one.model, data), one.seconds)
 
-    The model of a part depends on that part alone, so that what an ensemble of fewer parts says is
-    a mean of some of ``said``.
-    """
-    one = fitted(setting, data, learner, parts, early_stop=False)
+
+def said_by(model: bl.PartialScanClassifier, data: Problem) -> FloatArray:
+    """Return the probabilities of each model of an ensemble for the test rows, ``(k, n, L)``."""
     rows, classes = data.test_features, data.classes
-    said = [probabilities(model, rows, classes) for model in one.model.estimators_]
-    return WholeScan(np.stack(said), one.seconds)
+    return np.stack([probabilities(own, rows, classes) for own in model.estimators_])
 
 
 @cache
@@ -104,7 +106,7 @@ def records(setting: Setting, name: str, benefits: bool, learner: str) -> pd.Dat
             "parts": parts,
             "single": data.value(single.said[0]),
             "one": data.value(one.said.mean(axis=0)),
-            "less": data.value(one.said[less.model.parts_].mean(axis=0)),
+            "less": data.value(said_by(less.model, data).mean(axis=0)),
             "share": 100.0 * less.model.scanned_fraction_,
             "single_seconds": single.seconds,
             "one_seconds": one.seconds,
@@ -113,7 +115,7 @@ def records(setting: Setting, name: str, benefits: bool, learner: str) -> pd.Dat
         if parts == setting.usual_parts:
             papers = fitted(setting, data, learner, parts, **PAPERS).model
             row["usual_one"], row["usual_share"] = row["one"], row["share"]
-            row["paper"] = data.value(one.said[papers.parts_].mean(axis=0))
+            row["paper"] = data.value(said_by(papers, data).mean(axis=0))
             row["paper_share"] = 100.0 * papers.scanned_fraction_
         rows.append(row)
     return pd.DataFrame(rows)

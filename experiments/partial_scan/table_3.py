@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from bayes_lcs.classification.agreement import BOUNDS, RULES
 from experiments.benchmarks.tables import Table
 from experiments.papers.outcome import Finding, Outcome
-from experiments.partial_scan.scans import fitted, known_scan, rows_for
+from experiments.partial_scan.scans import fitted, rows_for, said_by
 from experiments.partial_scan.setting import Setting
 
 MODES = ("sequential", "batch")
@@ -53,7 +53,6 @@ def _row(
     setting: Setting, name: str, learner: str, bound: str, rule: str, mode: str
 ) -> dict[str, object]:
     data = rows_for(setting, name, False, learner)
-    said = known_scan(setting, name, learner, setting.usual_parts).said
     options = {"bound": bound, "rule": rule, "validation": mode}
     model = fitted(setting, data, learner, setting.usual_parts, **options).model
     return {
@@ -62,7 +61,7 @@ def _row(
         "bound": bound,
         "rule": rule,
         "mode": mode,
-        "accuracy": data.value(said[model.parts_].mean(axis=0)),
+        "accuracy": data.value(said_by(model, data).mean(axis=0)),
         "share": 100.0 * model.scanned_fraction_,
     }
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from experiments.benchmarks.tables import Table
 from experiments.papers.outcome import Finding, Outcome
 from experiments.partial_scan.data_sets import Problem, problem
-from experiments.partial_scan.scans import PAPERS, FloatArray, fitted, whole_scan
+from experiments.partial_scan.scans import PAPERS, FloatArray, fitted, said_by, whole_scan
 from experiments.partial_scan.setting import Setting
 
 DATA = "ucsd_fico2009"
@@ -34,9 +34,8 @@ def run(setting: Setting) -> Outcome:
     scans, curves = [], []
     for learner in LEARNERS:
         for order in ORDERS:
-            said = whole_scan(
-                setting, _in_order(setting, order, False), learner, setting.usual_parts
-            ).said
+            rows = _in_order(setting, order, False)
+            said = whole_scan(setting, rows, learner, setting.usual_parts, shuffle=False).said
             for benefits in TASKS:
                 data = _in_order(setting, order, benefits)
                 key = (learner, TASKS[benefits], order)
@@ -46,14 +45,14 @@ def run(setting: Setting) -> Outcome:
     found = pd.DataFrame(scans, columns=[*keys, "rule", "value", "all", "share", "warned"])
     curve = pd.DataFrame(curves, columns=[*keys, "share", "value"])
     columns = ("learner", "task", "order", "rule", "% read", "value", "all read", "warned")
-    rows = [
+    shown = [
         (*row[:4], f"{row[6]:.0f}", f"{row[4]:.1f}", f"{row[5]:.1f}", "yes" if row[7] else "no")
         for row in scans
     ]
     wide = curve.pivot(index=keys, columns="share", values="value")
     return Outcome(
         [
-            Table("table_4a", f"{DATA}, {setting.usual_parts} parts", columns, rows),
+            Table("table_4a", f"{DATA}, {setting.usual_parts} parts", columns, shown),
             Table(
                 "table_4b",
                 "Per cent right, or dollars, after some of the parts as they lie",
@@ -81,7 +80,7 @@ def _scans(
     rows = []
     for name, options in RULES.items():
         found = fitted(setting, data, learner, setting.usual_parts, **options)
-        value = data.value(said[found.model.parts_].mean(axis=0))
+        value = data.value(said_by(found.model, data).mean(axis=0))
         share = 100.0 * found.model.scanned_fraction_
         rows.append((name, value, data.value(said.mean(axis=0)), share, found.warned))
     return rows

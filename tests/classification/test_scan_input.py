@@ -13,6 +13,7 @@ from bayes_lcs import PartialScanClassifier
 from bayes_lcs.core.errors import DataError, DataNote, DataWarning
 
 WHOLE = {"n_partitions": 4, "early_stop": False, "random_state": 0}
+IN_ORDER = {**WHOLE, "shuffle": False}
 DAYS = [dt.date(2024, 2, 29), dt.date(2024, 3, 1)]
 
 
@@ -264,10 +265,14 @@ def test_a_part_without_labels_is_passed_over(kind, tmp_path):
     frame = visits().astype({"kind": "Int64"})
     frame.loc[:99, "kind"] = pd.NA
     path = stored(frame, tmp_path)[kind]
-    found = PartialScanClassifier(**WHOLE)
+    found = PartialScanClassifier(**IN_ORDER)
     with pytest.warns(DataWarning, match="100 rows without a label"):
         found.fit_file(path, label="kind")
     assert found.parts_ == [1, 2, 3]
+    found = PartialScanClassifier(**WHOLE)
+    with pytest.warns(DataWarning, match="100 rows without a label"):
+        found.fit_file(path, label="kind")
+    assert found.parts_ == [0, 1, 2, 3]
     of_frame = PartialScanClassifier(**WHOLE)
     with pytest.warns(DataWarning, match="100 rows without a label"):
         of_frame.fit(*split(frame))
@@ -278,6 +283,7 @@ def test_a_part_without_labels_is_passed_over(kind, tmp_path):
 # Parts that contradict the first ------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::bayes_lcs.core.errors.DataWarning")  # parts of 100 rows
 @pytest.mark.parametrize("column", ["age", "pay", "new", "kind"])
 @pytest.mark.parametrize("empty_first", [False, True])
 def test_a_column_that_turns_out_to_be_text(column, empty_first, tmp_path):
@@ -286,31 +292,34 @@ def test_a_column_that_turns_out_to_be_text(column, empty_first, tmp_path):
         text.loc[:150, column] = None
     text.loc[350, column] = "old"
     text.to_csv(tmp_path / "t.csv", index=False)
-    found = PartialScanClassifier(**WHOLE)
+    found = PartialScanClassifier(**IN_ORDER)
     told = rf"t\.csv, line 352, column '{column}': holds 'old', but only .* started again"
     with pytest.warns(DataNote, match=told) as caught:
         found.fit_file(tmp_path / "t.csv", label="kind")
-    assert len(caught) == 1
+    assert len([one for one in caught if one.category is DataNote]) == 1
     if column == "kind":
         assert found.classes_.tolist() == ["0", "1", "old"]
         return
     assert found._spec.text == tuple(name for name in text if name in ("town", column))
-    declared = PartialScanClassifier(**WHOLE)
+    declared = PartialScanClassifier(**IN_ORDER)
     declared.fit_file(tmp_path / "t.csv", label="kind", categorical=[column])
     chances = declared.predict_proba(tmp_path / "t.csv")
     np.testing.assert_array_equal(found.predict_proba(tmp_path / "t.csv"), chances)
-    assert found.scan_.rows_read == 400
+    # Rows that were read before the scan was started again are counted.
+    assert 400 < found.scan_.rows_read <= 800
+    assert found.scanned_fraction_ == 1.0
 
 
+@pytest.mark.filterwarnings("ignore::bayes_lcs.core.errors.DataWarning")  # parts of 100 rows
 def test_columns_that_turn_out_to_be_text_one_after_the_other(tmp_path):
     text = visits().astype(object)
     for row, column in ((150, "age"), (250, "pay"), (350, "new"), (351, "kind")):
         text.loc[row, column] = "old"
     text.to_csv(tmp_path / "t.csv", index=False)
-    found = PartialScanClassifier(**WHOLE)
+    found = PartialScanClassifier(**IN_ORDER)
     with pytest.warns(DataNote) as caught:
         found.fit_file(tmp_path / "t.csv", label="kind")
-    assert len(caught) == 4
+    assert len([one for one in caught if one.category is DataNote]) == 4
     assert found._spec.text == ("town", "age", "pay", "new")
     assert found.classes_.tolist() == ["0", "1", "old"]
 
@@ -324,7 +333,9 @@ def test_integers_that_meet_floats_need_no_second_start(tmp_path):
     found = PartialScanClassifier(**WHOLE)
     found.fit_file(tmp_path / "t.csv", label="kind", classes=[1, 0])
     assert found.classes_.tolist() == [1, 0]
-    with pytest.raises(DataError, match=r"the label 0 is none of .*; write 0, not '0'"):
+    with pytest.raises(
+        DataError, match=r"the label (0|1)\.0 is none of .*; write (0|1)\.0, not '(0|1)'"
+    ):
         found.fit_file(tmp_path / "t.csv", label="kind", classes=["1", "0"])
 
 
@@ -419,11 +430,12 @@ def test_a_benefit_key_that_no_part_read_has(tmp_path):
     with (tmp_path / "t.csv").open("a") as stream:
         stream.write("a row that is too short\n")  # an error, if it is read
     benefit = {("yes", "yes"): 1.0, ("no", "no"): 1.0, ("lat", "lat"): 1.0}
-    found = PartialScanClassifier("tree", 64, benefit=benefit, random_state=0)
+    options = {"n_partitions": 64, "shuffle": False, "random_state": 0}
+    found = PartialScanClassifier("tree", benefit=benefit, **options)
     with pytest.warns(DataWarning, match="benefit names 'lat', which the rows that were read"):
         found.fit_file(tmp_path / "t.csv", label="y")
     assert found.scanned_fraction_ < 1.0
-    wrong = PartialScanClassifier("tree", 64, benefit={("Yes", "Yes"): 1.0}, random_state=0)
+    wrong = PartialScanClassifier("tree", benefit={("Yes", "Yes"): 1.0}, **options)
     with pytest.raises(ValueError, match="write 'yes', not 'Yes'"):
         wrong.fit_file(tmp_path / "t.csv", label="y")
 

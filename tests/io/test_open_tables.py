@@ -26,6 +26,8 @@ from bayes_lcs.io.options import MissingRule
 from bayes_lcs.io.raw_table import Source
 from bayes_lcs.io.sampler import SourcePart
 
+pytestmark = pytest.mark.filterwarnings("ignore:EM has not converged")
+
 
 @pytest.fixture
 def frame():
@@ -128,9 +130,9 @@ def test_coreset_trees_take_every_kind(tmp_path):
         pd.DataFrame(piece, columns=list("abc")).to_parquet(
             tmp_path / f"{number}.parquet", index=False
         )
-    plain = bl.coreset_tree(X, 3, 30, block_rows=70)
+    plain = bl.coreset_tree(X, 3, 60, block_rows=70)
     for data in [tmp_path, *kinds(tmp_path)]:
-        found = bl.coreset_tree(data, 3, 30, block_rows=70)
+        found = bl.coreset_tree(data, 3, 60, block_rows=70)
         np.testing.assert_array_equal(found.points, plain.points)
         np.testing.assert_array_equal(found.weights, plain.weights)
 

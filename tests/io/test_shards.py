@@ -18,12 +18,15 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
+import bayes_lcs.io.formats.csv_blocks as csv_blocks
 import bayes_lcs.io.formats.csv_shards as csv_shards
+import bayes_lcs.io.formats.parquet_shards as parquet_shards
+import bayes_lcs.io.shards as file_shards
 from bayes_lcs.core.errors import DataError
+from bayes_lcs.io.formats.csv_blocks import deal
 from bayes_lcs.io.formats.csv_shards import end_of_records
-from bayes_lcs.io.formats.parquet_shards import divide_groups
 from bayes_lcs.io.options import CsvOptions
-from bayes_lcs.io.shards import ColumnTypeChanged, FileShards, Shard
+from bayes_lcs.io.shards import CannotSeek, ColumnTypeChanged, FileShards, Shard
 
 Write = Callable[..., Path]
 Labels = NDArray[Any]
@@ -98,7 +101,7 @@ def failure(path: Path, **options: object) -> DataError:
     written = {name: options.pop(name) for name in ("encoding", "delimiter") if name in options}
     options["options"] = CsvOptions(**written)  # type: ignore[arg-type]
     with pytest.raises(DataError) as caught:
-        list(FileShards(path, **{"label": "buys", "num_shards": 1, **options}))  # type: ignore[arg-type]
+        list(FileShards(path, **{"label": "buys", "num_shards": 1, "shuffle": False, **options}))  # type: ignore[arg-type]
     return caught.value
 
 
@@ -106,7 +109,7 @@ def failure(path: Path, **options: object) -> DataError:
 def test_all_parts_together_are_the_table(
     stored: dict[str, Path], table: pd.DataFrame, kind: str
 ) -> None:
-    source = FileShards(stored[kind], label=LABEL, num_shards=NUM_PARTS)
+    source = FileShards(stored[kind], label=LABEL, num_shards=NUM_PARTS, shuffle=False)
     assert source.feature_names == ["x", "<script>", "$x$", "a.b", "a"]
     parts = sorted(source, key=lambda part: part.number)
     assert [part.number for part in parts] == list(range(NUM_PARTS))
@@ -133,14 +136,16 @@ def test_all_parts_together_are_the_table(
 
 def test_text_is_read_as_pandas_reads_it(stored: dict[str, Path]) -> None:
     known = pd.read_csv(stored["csv"], dtype=str, keep_default_na=False)
-    source = FileShards(stored["csv"], label=LABEL, categorical=True, missing_values=())
+    source = FileShards(
+        stored["csv"], label=LABEL, categorical=True, missing_values=(), shuffle=False
+    )
     assert rows_of(list(source)) == known.to_numpy().tolist()
     assert source.num_shards == 64
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_rest_is_not_read(stored: dict[str, Path], kind: str) -> None:
-    source = FileShards(stored[kind], label=LABEL, num_shards=NUM_PARTS)
+    source = FileShards(stored[kind], label=LABEL, num_shards=NUM_PARTS, shuffle=False)
     looked = source.count.num_bytes
     parts = iter(source)
     before = os_bytes()
@@ -192,7 +197,7 @@ def test_stopping_closes_the_file(stored: dict[str, Path], kind: str) -> None:
 
 
 def test_a_second_pass_gives_the_same_parts_and_counts_on(stored: dict[str, Path]) -> None:
-    for kind in ("csv.gz", "groups.parquet"):
+    for kind in ("csv", "csv.gz", "groups.parquet"):
         source = FileShards(stored[kind], label=LABEL, rows_per_shard=2000)
         first = list(source)
         once = source.count.num_bytes
@@ -202,46 +207,227 @@ def test_a_second_pass_gives_the_same_parts_and_counts_on(stored: dict[str, Path
         assert source.count.num_bytes > 1.7 * once
 
 
-def test_row_groups_come_in_a_random_order(stored: dict[str, Path]) -> None:
-    path = stored["groups.parquet"]
+@pytest.mark.parametrize("kind", ["csv", "groups.parquet"])
+@pytest.mark.parametrize("column", ["x", "$x$"])
+def test_scattered_parts_of_a_sorted_file(
+    table: pd.DataFrame, tmp_path: Path, kind: str, column: str
+) -> None:
+    """Every part is like the whole, all parts are the file, and no byte of text is read twice."""
+    path = tmp_path / f"sorted.{kind}"
+    ordered = table.sort_values(column, kind="stable", ignore_index=True)
+    if kind == "csv":
+        ordered.to_csv(path, index=False)
+    else:
+        ordered.to_parquet(path, row_group_size=250)
+    source = FileShards(path, label=LABEL, num_shards=NUM_PARTS)
+    assert source.is_shuffled
+    parts = list(source)
+    assert [part.number for part in parts] == list(range(NUM_PARTS))
+    sizes = [len(part.labels) for part in parts]
+    assert max(sizes) < 1.25 * min(sizes)
+    means = [part.frame[column].mean() for part in parts]
+    # One of 20 parts of neighbours alone would be up to 1.9 standard deviations away.
+    limit = 0.2 if kind == "csv" else 0.4  # a part has 8 row groups
+    assert np.abs(np.array(means) - table[column].mean()).max() < limit * table[column].std()
+    together = pd.concat([part.frame.assign(label=part.labels) for part in parts])
+    known = table.rename(columns={LABEL: "label"})
+    names = list(known.columns)
+    pd.testing.assert_frame_equal(
+        together.sort_values(["a", "x"], ignore_index=True),
+        known.sort_values(["a", "x"], ignore_index=True)[names],
+        check_exact=True,
+    )
+    assert source.count.num_rows == ROWS
+    if kind == "csv":
+        assert source.count.num_bytes == source.file_bytes
+    # An error names the line of the file, wherever the row was read.
+    places = {float(a): place for place, a in enumerate(ordered["a"])}
+    for part in parts[::7]:
+        for row in (0, len(part.labels) // 2, len(part.labels) - 1):
+            error = source.error(part, row, "a", "is odd")
+            place = places[float(part.frame["a"].iloc[row])]
+            if kind == "csv":
+                before = ordered.iloc[:place].to_csv(index=False)
+                assert error.line == before.count("\n") + 1
+            else:
+                assert error.row == place
 
-    def order(**options: object) -> list[int]:
-        source = FileShards(path, label=LABEL, num_shards=20, **options)  # type: ignore[arg-type]
-        assert source.is_shuffled
-        parts = list(source)
-        assert all(part.first_row == 2000 * part.number for part in parts)
-        assert {len(part.labels) for part in parts} == {2000}
-        return [part.number for part in parts]
 
-    assert order() != list(range(20))
-    assert sorted(order()) == list(range(20))
-    assert order(seed=1, shuffle=True) == order(seed=1) != order(seed=2)
+def test_the_seed_determines_the_parts(stored: dict[str, Path]) -> None:
+    for kind in ("csv", "groups.parquet"):
+
+        def cells(kind: str = kind, **options: Any) -> list[float]:
+            source = FileShards(stored[kind], label=LABEL, num_shards=NUM_PARTS, **options)
+            return next(iter(source)).frame["a"].tolist()
+
+        assert cells(seed=1, shuffle=True) == cells(seed=1) != cells(seed=2)
 
 
-def test_when_parts_come_in_order(stored: dict[str, Path]) -> None:
-    for options in ({"shuffle": False, "num_shards": 8}, {"num_shards": 41}):
+@pytest.mark.parametrize("num_hands", [1, 3, 4])
+def test_all_orders_of_dealt_hands_are_equally_likely(num_hands: int) -> None:
+    """The argument of the partial scan: parts in a uniformly random order, given which they are."""
+    rng = np.random.default_rng(0)
+    firsts = np.zeros((10, num_hands))
+    for _ in range(3000):
+        hands = list(deal(np.arange(10), num_hands, rng))
+        assert sorted(np.concatenate(hands).tolist()) == list(range(10))
+        assert max(map(len, hands)) - min(map(len, hands)) <= 1
+        for number, hand in enumerate(hands):
+            firsts[hand, number] += 1
+    expected = 3000 / num_hands
+    assert np.abs(firsts - expected).max() <= 4.5 * np.sqrt(expected)
+
+
+def test_the_number_of_parts_follows_from_rows_and_labels(
+    stored: dict[str, Path], tmp_path: Path
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def choose(rows: int, labels: int) -> int:
+        asked.append((rows, labels))
+        return 25 if labels == 2 or rows == ROWS else 1
+
+    for kind, shuffle in (("csv", "auto"), ("csv", False), ("groups.parquet", False)):
+        source = FileShards(stored[kind], label=LABEL, num_shards=choose, shuffle=shuffle)
+        sizes = [len(part.labels) for part in source]
+        assert source.num_shards == len(sizes) == 25
+        rows, labels = asked[-1]
+        assert abs(rows - ROWS) < 0.05 * ROWS
+        assert labels == 2
+    # A part of a sorted Parquet file takes many row groups.
+    pq.write_table(pq.read_table(stored["parquet"]), tmp_path / "g.parquet", row_group_size=60)
+    source = FileShards(tmp_path / "g.parquet", label=LABEL, num_shards=choose)
+    assert (source.is_shuffled, source.num_shards) == (True, 20)
+    source = FileShards(stored["groups.parquet"], label=LABEL, num_shards=choose)
+    assert (source.is_whole, source.num_shards) == (True, 1)
+
+
+def test_the_first_scattered_part_holds_more_rows(stored: dict[str, Path]) -> None:
+    for extra, size in ((0, 2000), (1000, 2950), (5000, 4000)):
+        source = FileShards(stored["csv"], label=LABEL, num_shards=NUM_PARTS, extra_rows=extra)
+        sizes = [len(part.labels) for part in source]
+        assert abs(sizes[0] - size) < 200
+        assert sum(sizes) == ROWS
+
+
+def test_what_is_read_at_once_and_what_in_order(
+    stored: dict[str, Path], write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = write(HEAD + "31,Ulm,no\n" * 10)
+    packed = write(gzip.compress(small.read_bytes()), "people.csv.gz")
+    for path, label in ((small, "buys"), (packed, "buys"), (stored["parquet"], LABEL)):
+        source = FileShards(path, label=label, num_shards=2)
+        assert (source.is_whole, source.is_shuffled, source.num_shards) == (True, False, 1)
+        assert len(list(source)) == 1
+    for options in ({"shuffle": False, "num_shards": 8}, {"shuffle": False, "num_shards": 41}):
         source = FileShards(stored["groups.parquet"], label=LABEL, **options)  # type: ignore[arg-type]
         assert not source.is_shuffled
         assert [part.number for part in source] == list(range(source.num_shards))
-    assert not FileShards(stored["csv"], label=LABEL).is_shuffled
+    assert FileShards(stored["groups.parquet"], label=LABEL, num_shards=41).is_whole
+    monkeypatch.setattr(file_shards, "SMALL_STREAM", 0)
+    monkeypatch.setattr(parquet_shards, "MAX_CELLS", 0)
+    for kind in ("csv.gz", "parquet"):
+        source = FileShards(stored[kind], label=LABEL, num_shards=2)
+        assert (source.is_whole, source.is_shuffled) == (False, False)
     error = failure(stored["groups.parquet"], label=LABEL, num_shards=41, shuffle=True)
-    assert "has 40 row groups, too few for 41 parts; ask for 40 parts or fewer" in error.message
-    error = failure(stored["csv"], label=LABEL, shuffle=True)
-    assert "a CSV file is read from its beginning to its end; pass shuffle=False" in error.message
+    assert "has 40 row groups, too few for 41 parts" in error.message
+    error = failure(stored["csv.gz"], label=LABEL, shuffle=True)
+    assert "a packed file is read from its beginning" in error.message
+    wide = "größe;buys\n" + "1,5;ja\n" * 40_000
+    source = FileShards(
+        write(wide.encode("utf-16")), label="buys", options=CsvOptions("utf-16"), num_shards=4
+    )
+    assert (source.is_whole, source.is_shuffled) == (False, False)
 
 
-def test_uneven_and_empty_row_groups() -> None:
-    assert divide_groups([5, 5, 5, 5], 2) == [[0, 1], [2, 3]]
-    assert divide_groups([100, 1, 1, 1], 3) == [[0], [1], [2, 3]]
-    assert divide_groups([1, 1, 1, 100], 3) == [[0, 1], [2], [3]]
-    assert divide_groups([0, 7, 0, 7, 0], 2) == [[1], [3]]
+def test_empty_row_groups_are_left_out(tmp_path: Path) -> None:
+    schema = pa.schema([("x", pa.int64()), ("buys", pa.string())])
+    path = tmp_path / "gaps.parquet"
+    with pq.ParquetWriter(path, schema) as writer:
+        for size in (0, 7, 0, 7, 7, 0):
+            rows = {"x": list(range(size)), "buys": ["n"] * size}
+            writer.write_table(pa.table(rows, schema=schema), row_group_size=max(size, 1))
+    source = FileShards(path, label="buys", num_shards=3)
+    assert [len(part.labels) for part in source] == [7, 7, 7]
+
+
+REVIEWS = [
+    "short, and good",
+    "first line, of two\nsecond line, of two",
+    "\n".join(f"line {number}, with a comma" for number in range(12)),
+    'he said ""no"", twice',
+    "",
+]
+
+
+def test_line_breaks_in_quotes_do_not_begin_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines of a text with as many commas as a row has."""
+    rng = np.random.default_rng(0)
+    texts = np.array(REVIEWS, dtype=object)[rng.integers(len(REVIEWS), size=12_000)]
+    frame = pd.DataFrame({"text": texts, "y": rng.choice(["pos", "neg"], 12_000)})
+    for name, quoting in (("some", csv.QUOTE_MINIMAL), ("all", csv.QUOTE_ALL)):
+        path = tmp_path / f"{name}.csv"
+        frame.to_csv(path, index=False, quoting=quoting)
+        source = FileShards(
+            path, label="y", features=["text"], missing_values=(), num_shards=30, shuffle=True
+        )
+        parts = list(source)
+        found = pd.concat([part.frame.assign(y=part.labels) for part in parts])
+        assert found.value_counts().to_dict() == frame.value_counts().to_dict()
+        assert source.count.num_bytes == source.file_bytes
+
+
+def test_random_tables_in_blocks_of_any_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks begin within quotes, doubled quotes, line breaks and letters."""
+    monkeypatch.setattr(file_shards, "SMALL_FILE", 0)
+    draw = random.Random(0)
+    plain = ["a", "bb", "c d", "", "ü"]
+    cells = [*plain, "b,c", 'q"q', '"', "new\nline", "\r\n", '",\n"', "a, b\nc, d\n"]
+    path, read = tmp_path / "random.csv", 0
+    for trial in range(60):
+        monkeypatch.setattr(csv_blocks, "MIN_BLOCK", draw.choice([16, 64, 512]))
+        width = draw.randint(2, 5)
+        pool = cells if trial % 2 else plain
+        rows = [
+            [str(number), *draw.choices(pool, k=width - 2), draw.choice("yn")]
+            for number in range(draw.randint(1, 300))
+        ]
+        text = io.StringIO()
+        writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator=draw.choice(["\n", "\r\n"]))
+        if not trial % 2:
+            writer = csv.writer(text, lineterminator=draw.choice(["\n", "\r\n", "\r"]))
+        writer.writerows([[*map(str, range(width - 1)), "buys"], *rows])
+        encoding = draw.choice(["utf-8", "utf-8-sig", "latin-1"])
+        content = text.getvalue()
+        path.write_bytes((content.rstrip() if trial % 3 else content).encode(encoding))
+        source = FileShards(
+            path,
+            label="buys",
+            num_shards=draw.choice([1, 2, 4]),
+            options=CsvOptions(encoding, ","),
+            categorical=True,
+            missing_values=(),
+            seed=trial,
+        )
+        try:
+            found = rows_of(list(source))
+        except CannotSeek:
+            continue  # too few rows for blocks
+        read += 1
+        assert sorted(found, key=lambda row: int(str(row[0]))) == rows
+        assert source.count.num_bytes == source.file_bytes
+    assert read > 30
 
 
 def test_parquet_parts_differ_by_one_row_at_most(stored: dict[str, Path]) -> None:
     source = FileShards(stored["parquet"], label=LABEL, num_shards=7, shuffle=False)
     sizes = [len(part.labels) for part in source]
     assert sizes == [len(piece) for piece in np.array_split(np.empty(ROWS), 7)]
-    source = FileShards(stored["parquet"], label=LABEL, rows_per_shard=19_000)
+    source = FileShards(stored["parquet"], label=LABEL, rows_per_shard=19_000, shuffle=False)
     assert (source.num_shards, source.num_rows) == (3, ROWS)
     assert [len(part.labels) for part in source] == [13_334, 13_333, 13_333]
 
@@ -250,7 +436,7 @@ def test_parquet_parts_differ_by_one_row_at_most(stored: dict[str, Path]) -> Non
 def test_rows_of_the_first_part_tell_the_number_of_parts(
     stored: dict[str, Path], kind: str
 ) -> None:
-    source = FileShards(stored[kind], label=LABEL, rows_per_shard=2000)
+    source = FileShards(stored[kind], label=LABEL, rows_per_shard=2000, shuffle=False)
     assert (source.num_shards, source.num_rows) == (0, None)
     parts = iter(source)
     assert len(next(parts).labels) == 2000
@@ -267,14 +453,14 @@ def test_rows_per_shard_of_a_small_file(
     write: Write, rows_per_shard: int, sizes: list[int]
 ) -> None:
     path = write(HEAD + "31,Ulm,no\n" * 10)
-    source = FileShards(path, label="buys", rows_per_shard=rows_per_shard)
+    source = FileShards(path, label="buys", rows_per_shard=rows_per_shard, shuffle=False)
     assert [len(part.labels) for part in source] == sizes
     assert source.num_shards == len(sizes)
 
 
 def test_a_small_file_is_read_at_once_and_cut_by_rows(write: Write) -> None:
     path = write(HEAD + "".join(f"31,{'Ulm' * (row // 100)},no\n" for row in range(1001)))
-    source = FileShards(path, label="buys", num_shards=4)
+    source = FileShards(path, label="buys", num_shards=4, shuffle=False)
     assert source.file_bytes > 20_000
     parts = iter(source)
     assert len(next(parts).labels) == 251
@@ -285,7 +471,8 @@ def test_a_small_file_is_read_at_once_and_cut_by_rows(write: Write) -> None:
 def test_no_part_is_empty_though_most_bytes_are_in_one_row(write: Write) -> None:
     rows = [f"{number},Ulm,no\n" for number in range(100)]
     rows[98] = f'98,"{"x" * 300_000}",no\n'
-    source = FileShards(write(HEAD + "".join(rows)), label="buys", num_shards=20)
+    path = write(HEAD + "".join(rows))
+    source = FileShards(path, label="buys", num_shards=20, shuffle=False)
     parts = list(source)
     assert len(parts) == 20
     assert min(len(part.labels) for part in parts) > 0
@@ -317,6 +504,7 @@ def test_random_tables_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             options=CsvOptions(encoding, ","),
             categorical=True,
             missing_values=(),
+            shuffle=False,
         )
         parts = list(source)
         assert rows_of(parts) == rows
@@ -332,7 +520,8 @@ def test_quotes_within_cells_that_have_none_around_them(
     cells = ['5" pipe', 'x""y', '"two\nlines"', '"a"b', "c", '"d,""e"']
     lines = [f"{row},{cells[row % 6]},no\n" for row in range(60)]
     known = ['5" pipe', 'x""y', "two\nlines", "ab", "c", 'd,"e']
-    parts = list(FileShards(write(HEAD + "".join(lines)), label="buys", num_shards=30))
+    path = write(HEAD + "".join(lines))
+    parts = list(FileShards(path, label="buys", num_shards=30, shuffle=False))
     assert [row[:2] for row in rows_of(parts)] == [[row, known[row % 6]] for row in range(60)]
 
 
@@ -342,7 +531,7 @@ def test_a_mark_at_the_beginning_of_a_later_piece(
     monkeypatch.setattr(csv_shards, "SMALL_FILE", 0)
     monkeypatch.setattr(csv_shards, "MIN_STEP", 2)
     path = write("\ufefftown,buys\n" + "\ufeffUlm,no\n" * 30)
-    parts = list(FileShards(path, label="buys", num_shards=15))
+    parts = list(FileShards(path, label="buys", num_shards=15, shuffle=False))
     assert rows_of(parts) == [["\ufeffUlm", "no"]] * 30
 
 
@@ -571,7 +760,7 @@ def test_a_later_part_that_contradicts_the_first(write: Write, case: str) -> Non
     text: set[str] = set()
     found: dict[str, DataError] = {}
     for _ in range(4):
-        source = FileShards(path, label="buys", rows_per_shard=1, text=text)
+        source = FileShards(path, label="buys", rows_per_shard=1, text=text, shuffle=False)
         try:
             parts = list(source)
             break
@@ -599,7 +788,7 @@ def test_a_later_part_that_contradicts_the_first(write: Write, case: str) -> Non
     ],
 )
 def test_parts_that_differ_and_do_not_contradict(write: Write, rows: str) -> None:
-    parts = list(FileShards(write(HEAD + rows), label="buys", num_shards=2))
+    parts = list(FileShards(write(HEAD + rows), label="buys", num_shards=2, shuffle=False))
     assert [part.labels.tolist() for part in parts] == [[0], [1]]
     assert {part.frame["age"].dtype for part in parts} == {np.dtype(float)}
 
@@ -673,7 +862,7 @@ def test_a_fault_is_found_when_its_part_is_read_and_not_before(
     rows = [b"%d,Ulm %d,no\n" % tuple(pair) for pair in rng.integers(10**9, size=(50_000, 2))]
     text = HEAD.encode() + b"".join([*rows[:24_999], content, *rows[24_999:]])
     path = write(gzip.compress(text) if packed else text, "people.csv")
-    source = FileShards(path, label="buys", num_shards=20)
+    source = FileShards(path, label="buys", num_shards=20, shuffle=False)
     parts = iter(source)
     # A line break in quotes cannot be told from the end of a row: all is read for the quote.
     assert len(list(islice(parts, 9))) == 9
@@ -700,7 +889,7 @@ def test_damaged_gzip(write: Write) -> None:
     rows = [f"{a},Ulm {b},no\n" for a, b in rng.integers(10**9, size=(50_000, 2))]
     packed = gzip.compress((HEAD + "".join(rows)).encode())
     path = write(packed[: len(packed) // 2], "people.csv.gz")
-    parts = iter(FileShards(path, label="buys", num_shards=4))
+    parts = iter(FileShards(path, label="buys", num_shards=4, shuffle=False))
     assert len(next(parts).labels) > 2000
     with pytest.raises(DataError, match=r"people.csv.gz: the gzip file is cut short"):
         list(parts)
@@ -759,7 +948,8 @@ def test_too_many_parts_of_a_parquet_file(tmp_path: Path) -> None:
 
 
 def test_place_of_an_error(write: Write, tmp_path: Path) -> None:
-    source = FileShards(write(HEAD + '31,"a\nb",no\n\n45,c,no\n'), label="buys", num_shards=2)
+    path = write(HEAD + '31,"a\nb",no\n\n45,c,no\n')
+    source = FileShards(path, label="buys", num_shards=2, shuffle=False)
     _, second = source
     error = source.error(second, 0, "town", "is far away")
     assert str(error) == "people.csv, line 5, column 'town': is far away"
@@ -768,3 +958,27 @@ def test_place_of_an_error(write: Write, tmp_path: Path) -> None:
     source = FileShards(path, label="buys", num_shards=2, shuffle=False)
     first, _ = source
     assert str(source.error(first, 1, None, "is wrong")) == "people.parquet, row 1: is wrong"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_blank_lines_in_rare_cells_are_no_ends_of_rows(tmp_path: Path, seed: int) -> None:
+    """Before a quote was seen, a blank line within a cell looks like the end of a row."""
+    rng = np.random.default_rng(seed)
+    rows = [f"{number},,{'pq'[number % 2]}\n" for number in range(30_000)]
+    note = '"' + "\n\n".join(["a long paragraph, of a note " * 20] * 40) + '"'
+    for row in rng.integers(10_000, 30_000, size=10).tolist():
+        rows[row] = f"{row},{note},{'pq'[row % 2]}\n"
+    path = tmp_path / "t.csv"
+    path.write_text("x,note,y\n" + "".join(rows))
+    at_once = False
+    while True:
+        source = FileShards(
+            path, label="y", ignore=["note"], num_shards=8, seed=seed, at_once=at_once
+        )
+        try:
+            found = np.concatenate([part.frame["x"].to_numpy() for part in source])
+            break
+        except CannotSeek:
+            assert not at_once
+            at_once = True
+    np.testing.assert_array_equal(np.sort(found), np.arange(30_000))

@@ -156,8 +156,8 @@ def _unique_names(path: Path, cells: list[str], line: int) -> list[str]:
     if changed:
         some = ", ".join(map(repr, changed[:8])) + (", …" if len(changed) > 8 else "")
         warn_user(
-            f"{path.name}, line {line}: columns without a name of their own are called {some}; if "
-            "this line is not a header, pass header=False",
+            f"{path.name}, line {line}: columns with an empty or repeated name are called {some}; "
+            "if this line is not a header, pass header=False",
             DataNote,
         )
     return names

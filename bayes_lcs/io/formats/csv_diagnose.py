@@ -25,6 +25,7 @@ __all__ = [
     "find_open_quote",
     "find_ragged_row",
     "is_packed",
+    "line_in_blocks",
     "line_of_row",
     "read_header",
     "text_encoding",
@@ -141,6 +142,28 @@ def line_of_row(path: Path, encoding: str, delimiter: str, header: bool, row: in
         for number, (line, _) in enumerate(_records(text, delimiter), start=-1 if header else 0):
             if number == row:
                 return line
+    return None
+
+
+def line_in_blocks(
+    path: Path, encoding: str, delimiter: str, blocks: Sequence[tuple[int, int]], row: int
+) -> int | None:
+    """Return the line on which a row begins that was read with others from parts of a file.
+
+    ``blocks`` are the places and sizes of whole records, in bytes; ``row`` counts from 0 in all of
+    them together.
+    """
+    for offset, size in blocks:
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            text = stream.read(size)
+        lines = io.StringIO(text.decode(text_encoding(encoding), errors="replace"), newline="")
+        number = -1
+        for number, (line, _) in enumerate(_records(lines, delimiter)):
+            if number == row:
+                with path.open("rb") as stream:
+                    return len(re.findall(rb"\r\n|\n|\r", stream.read(offset))) + line
+        row -= number + 1
     return None
 
 

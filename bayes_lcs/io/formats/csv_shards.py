@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -26,7 +26,7 @@ from bayes_lcs.io.formats.csv import (
 from bayes_lcs.io.formats.csv_diagnose import find_open_quote
 from bayes_lcs.io.options import Notes
 
-__all__ = ["CsvShards", "ReadCount", "end_of_records"]
+__all__ = ["ChooseNumber", "CsvShards", "ReadCount", "end_of_records", "parse_records"]
 
 SMALL_FILE = 1 << 18
 """A file of no more bytes than this is read at once, and divided by rows."""
@@ -37,19 +37,27 @@ MIN_STEP, MAX_STEP = 1 << 12, 1 << 24
 TAIL_BYTES = 1 << 14
 """Text at the end of a chunk in which the end of its last record is searched first."""
 
+SAMPLE_BYTES, SAMPLE_ROWS = 1 << 16, 1000
+"""Text and rows from which the number of rows and labels of a file is estimated, at least."""
+
 _TO_THE_END = sys.maxsize
+
+ChooseNumber = Callable[[int, int], int]
+"""Returns the number of shards for a number of rows and a number of distinct labels."""
 
 
 @dataclass
 class ReadCount:
     """Rows and bytes that were read so far, in all passes over a file.
 
-    ``unlabelled`` counts rows without a label, ``notes`` the markers for "missing".
+    ``unlabelled`` counts rows without a label, ``num_empty`` shards without a labelled row, and
+    ``notes`` the markers for "missing".
     """
 
     num_rows: int = 0
     num_bytes: int = 0
     unlabelled: int = 0
+    num_empty: int = 0
     notes: Notes = field(default_factory=Notes)
 
     def add(self, other: ReadCount) -> None:
@@ -57,6 +65,7 @@ class ReadCount:
         self.num_rows += other.num_rows
         self.num_bytes += other.num_bytes
         self.unlabelled += other.unlabelled
+        self.num_empty += other.num_empty
         for column, found in other.notes.markers.items():
             for text, number in found.items():
                 self.notes.count_markers(column, text, number)
@@ -74,8 +83,11 @@ class CsvShards:
         The file and how it is written.
     columns
         The columns to read.
+    label
+        The column whose distinct values are counted for ``num_shards``.
     num_shards
-        Number of shards.
+        Number of shards, or a function that returns it for the number of rows, which is estimated,
+        and the number of labels among the first rows.
     rows_per_shard
         Number of rows of the first shard; the bytes they take determine the number of shards.
     """
@@ -84,12 +96,18 @@ class CsvShards:
     num_rows = None
 
     def __init__(
-        self, form: CsvFormat, columns: Sequence[str], num_shards: int, rows_per_shard: int | None
+        self,
+        form: CsvFormat,
+        columns: Sequence[str],
+        label: str,
+        num_shards: int | ChooseNumber,
+        rows_per_shard: int | None,
     ) -> None:
-        self._form, self._columns = form, list(columns)
-        self._first_rows = rows_per_shard
+        self._form, self._columns, self._label = form, list(columns), label
+        self._first_rows, self._asked = rows_per_shard, num_shards
         self._size = form.path.stat().st_size
-        self.num_shards = num_shards if rows_per_shard is None else 0
+        known = isinstance(num_shards, int) and rows_per_shard is None
+        self.num_shards = num_shards if isinstance(num_shards, int) and known else 0
 
     def read(self, count: ReadCount) -> Generator[tuple[int, int, Any]]:
         """Yield number, first row and Arrow table of each shard."""
@@ -123,6 +141,10 @@ class CsvShards:
         """Set the number of shards if the first is given in rows; return its share of the file."""
         rows = self._first_rows
         if rows is None:
+            if not isinstance(self._asked, int):
+                records.fill(SAMPLE_BYTES, SAMPLE_ROWS)
+                whole = records.num_rows if records.at_end else self._size / records.bytes_per_row
+                self.num_shards = self._asked(round(whole), records.count_distinct(self._label))
             return 1.0 / self.num_shards
         while records.num_rows < rows and not records.at_end:
             lacking = int((rows - records.num_rows) * records.bytes_per_row)
@@ -185,7 +207,7 @@ class _Records:
             before = self.position
             try:
                 with explain_errors(self._form):
-                    table = self._parse(self._read(goal))
+                    table = parse_records(self._form, self._columns, self._read(goal))
             finally:
                 self._count.num_bytes += self.position - before
             if self._lacks_header and table.num_rows:
@@ -195,6 +217,14 @@ class _Records:
             self._tables.append(table)
             self.num_rows += table.num_rows
             self._count.num_rows += table.num_rows
+
+    def count_distinct(self, column: str) -> int:
+        """Return the number of distinct cells of a column in the rows that were not taken."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        found: int = pc.count_distinct(pa.concat_tables(self._tables).column(column)).as_py()
+        return found
 
     def take(self, rows: int) -> Any:
         """Remove and return the first rows as one Arrow table."""
@@ -233,31 +263,32 @@ class _Records:
                 return memoryview(text)[:end]
             chunks = [text]
 
-    def _parse(self, text: memoryview) -> Any:
-        """Return the rows of a text as an Arrow table in which every cell is text."""
-        import pyarrow as pa
-        from pyarrow import csv
 
-        if not bytes(text[:64]).strip(b"\r\n") and not bytes(text).strip(b"\r\n"):
-            return pa.schema([(name, pa.string()) for name in self._columns]).empty_table()
-        content = pa.py_buffer(text)
-        if bytes(text[:3]) == codecs.BOM_UTF8:  # pyarrow would drop that of a first cell
-            content = pa.py_buffer(codecs.BOM_UTF8 + bytes(text))
-        return csv.read_csv(
-            pa.BufferReader(content),
-            read_options=csv.ReadOptions(
-                column_names=self._form.names,
-                use_threads=False,
-                block_size=min(content.size, 2**31 - 1),
-            ),
-            parse_options=parse_options(self._form),
-            convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(self._form.names, pa.string()),
-                include_columns=self._columns,
-                null_values=[],
-                strings_can_be_null=False,
-            ),
-        )
+def parse_records(form: CsvFormat, columns: Sequence[str], text: memoryview) -> Any:
+    """Return the rows of a text as an Arrow table in which every cell is text."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if not bytes(text[:64]).strip(b"\r\n") and not bytes(text).strip(b"\r\n"):
+        return pa.schema([(name, pa.string()) for name in columns]).empty_table()
+    content = pa.py_buffer(text)
+    if bytes(text[:3]) == codecs.BOM_UTF8:  # pyarrow would drop that of a first cell
+        content = pa.py_buffer(codecs.BOM_UTF8 + bytes(text))
+    return csv.read_csv(
+        pa.BufferReader(content),
+        read_options=csv.ReadOptions(
+            column_names=form.names,
+            use_threads=False,
+            block_size=min(content.size, 2**31 - 1),
+        ),
+        parse_options=parse_options(form),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(form.names, pa.string()),
+            include_columns=list(columns),
+            null_values=[],
+            strings_can_be_null=False,
+        ),
+    )
 
 
 def end_of_records(text: bytes, delimiter: str) -> int:

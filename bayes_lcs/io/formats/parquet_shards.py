@@ -1,10 +1,11 @@
-"""A Parquet file in shards: by row groups in a random order, or row by row as it lies."""
+"""A Parquet file in shards: of row groups in a random order, all at once, or as it lies."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ import numpy as np
 
 from bayes_lcs.core.errors import one_line
 from bayes_lcs.io.decode import check_type
-from bayes_lcs.io.formats.csv_shards import ReadCount
+from bayes_lcs.io.formats.csv_blocks import deal
+from bayes_lcs.io.formats.csv_shards import ChooseNumber, ReadCount
 from bayes_lcs.io.raw_table import Source
 
-__all__ = ["ParquetShards", "divide_groups"]
+__all__ = ["ParquetShards"]
 
 MIN_BUFFER, MAX_BUFFER = 1 << 14, 1 << 18
 """Bytes of a column read at a time: pyarrow asks for 16 KiB to read the header of a page."""
@@ -26,25 +28,44 @@ pyarrow reserve them."""
 
 BATCH_ROWS = 1 << 16
 
+GROUPS_PER_SHARD = 32
+"""Row groups of a shard where the number of shards is not given: fewer do not stand for the file if
+its rows are sorted."""
+
+MIN_GROUPS = 4
+"""The same in a file that is too large to be read at once."""
+
+SAMPLED_GROUPS = 8
+"""Row groups in which labels are counted."""
+
+MIN_SHARDS = 16
+"""Fewer shards of row groups save nothing: reading could not stop before the last of them."""
+
+MAX_CELLS = 1 << 25
+"""Cells of a file that is read at once where it has too few row groups."""
+
 
 class ParquetShards:
     """The rows of a Parquet file in shards, each read when it is asked for.
 
-    A file with enough row groups is read by whole groups, in any order. The rows of any other file
-    come as they lie, page by page.
+    Row groups that follow one another are dealt to different shards at random. A file with too few
+    row groups is one shard, ``is_whole``, if it has at most `MAX_CELLS` cells; any other comes as
+    it lies, page by page.
 
-    ``rows_per_shard`` is the largest number of rows of a shard, instead of ``num_shards``;
-    ``shuffle`` is "auto" for a random order if there are enough row groups; ``count`` counts the
-    bytes of the footer.
+    ``num_shards`` is a number, or a function that returns it for the number of rows and of distinct
+    labels; ``rows_per_shard`` is the largest number of rows of a shard, instead of ``num_shards``;
+    ``shuffle`` is "auto" for a random order if it is possible; ``count`` counts the bytes of the
+    footer.
     """
 
     def __init__(
         self,
         path: Path,
         columns: Sequence[str],
+        label: str,
         source: Source,
         *,
-        num_shards: int,
+        num_shards: int | ChooseNumber,
         rows_per_shard: int | None,
         shuffle: bool | str,
         seed: int,
@@ -53,7 +74,7 @@ class ParquetShards:
         self._path, self._columns, self._source, self._seed = path, list(columns), source, seed
         self._metadata: Any = None
         size = path.stat().st_size
-        share = size // (8 * num_shards * len(self._columns))
+        share = size // (8 * (num_shards if isinstance(num_shards, int) else 64) * len(columns))
         self._buffer = 0 if size <= SMALL_FILE else min(max(share, MIN_BUFFER), MAX_BUFFER)
         with self._open(count, "is not a whole Parquet file (cut short?)") as file:
             self._metadata = file.metadata
@@ -61,25 +82,54 @@ class ParquetShards:
         for name in columns:
             check_type(name, self.schema.field(name).type, source)
         self.num_rows: int = self._metadata.num_rows
-        self.num_shards = self._check_number(num_shards, rows_per_shard)
-        groups = range(self._metadata.num_row_groups)
-        group_rows = [self._metadata.row_group(group).num_rows for group in groups]
-        filled = sum(rows > 0 for rows in group_rows)
-        if shuffle is True and filled < self.num_shards:
-            raise source.error(
-                f"parts cannot come in a random order: the file has {filled} row groups, too few "
-                f"for {self.num_shards} parts; ask for {filled} parts or fewer, pass "
-                "shuffle='auto', or write the file with smaller row groups"
-            )
-        self.is_shuffled = shuffle is not False and filled >= self.num_shards
-        self._starts = np.cumsum([0, *group_rows])
-        self._groups = divide_groups(group_rows, self.num_shards) if self.is_shuffled else []
-
-    def _check_number(self, num_shards: int, rows_per_shard: int | None) -> int:
         if not self.num_rows:
-            raise self._source.error("there are no rows")
+            raise source.error("there are no rows")
+        groups = range(self._metadata.num_row_groups)
+        rows = np.array([self._metadata.row_group(group).num_rows for group in groups])
+        self._starts, filled = np.cumsum([0, *rows]), np.flatnonzero(rows)
+        self.num_shards = self._number(num_shards, rows_per_shard, label, filled, count)
+        enough = len(filled) >= self.num_shards > 1
+        is_small = self.num_rows * len(self._columns) <= MAX_CELLS
+        if not isinstance(num_shards, int) and rows_per_shard is None and self.num_shards > 1:
+            # Shards of many groups are alike even where each group holds one label only.
+            per_shard = GROUPS_PER_SHARD if is_small else MIN_GROUPS
+            fewer = min(self.num_shards, len(filled) // per_shard)
+            enough = fewer >= MIN_SHARDS
+            self.num_shards = fewer if enough and shuffle is not False else self.num_shards
+        self.is_shuffled = shuffle is not False and enough
+        self.is_whole = shuffle is not False and not enough and is_small
+        if shuffle is True and not self.is_shuffled and not self.is_whole:
+            raise source.error(
+                f"parts cannot come in a random order: the file has {len(filled)} row groups, too "
+                f"few for {self.num_shards} parts, and is too large to be read at once; ask for "
+                f"{len(filled)} parts or fewer, pass shuffle='auto', or write the file with "
+                "smaller row groups"
+            )
+        if self.is_whole:
+            self.num_shards = 1
+        dealt = deal(filled, self.num_shards, np.random.default_rng(seed)) if enough else ()
+        self._groups = [np.sort(groups).tolist() for groups in dealt]
+        self._shard_starts = np.cumsum([0, *(int(rows[own].sum()) for own in self._groups)])
+        self.source = replace(source, row_of=self._row_of if self.is_shuffled else None)
+
+    def _number(
+        self,
+        num_shards: int | ChooseNumber,
+        rows_per_shard: int | None,
+        label: str,
+        filled: Any,
+        count: ReadCount,
+    ) -> int:
         if rows_per_shard is not None:
             return -(-self.num_rows // rows_per_shard)
+        if not isinstance(num_shards, int):
+            if num_shards(self.num_rows, 1) == 1:
+                return 1
+            rng = np.random.default_rng(self._seed)
+            some = np.sort(rng.permutation(filled)[:SAMPLED_GROUPS]).tolist()
+            with self._open(count, "cannot be read, the file is damaged") as file:
+                labels = file.read_row_groups(some, columns=[label], use_threads=False)
+            return num_shards(self.num_rows, len(labels.column(0).unique()))
         if num_shards > self.num_rows:
             raise self._source.error(
                 f"there are only {self.num_rows} rows, too few for {num_shards} parts; ask for "
@@ -93,18 +143,13 @@ class ParquetShards:
             if not self.is_shuffled:
                 yield from self._read_in_order(file, count)
                 return
-            for number in self.order():
+            for number in range(self.num_shards):
                 yield number, *self._read_groups(file, number, count)
 
     def read_shard(self, number: int, count: ReadCount) -> tuple[int, Any]:
         """Return first row and Arrow table of one shard of a shuffled file."""
         with self._open(count, "cannot be read, the file is damaged") as file:
             return self._read_groups(file, number, count)
-
-    def order(self) -> list[int]:
-        """Return the numbers of the shards in their random order."""
-        found: list[int] = np.random.default_rng(self._seed).permutation(self.num_shards).tolist()
-        return found
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the footer out: it can be larger than a shard, and a worker reads it again."""
@@ -127,11 +172,22 @@ class ParquetShards:
         except (pa.ArrowException, OSError) as error:
             raise self._source.error(f"{fault}: {one_line(error)}") from None
 
+    def _row_of(self, row: int) -> int:
+        """Return the place in the file of a row that is counted shard by shard."""
+        number = int(np.searchsorted(self._shard_starts, row, side="right")) - 1
+        row -= int(self._shard_starts[number])
+        for group in self._groups[number]:
+            start, stop = (int(edge) for edge in self._starts[group : group + 2])
+            if row < stop - start:
+                return start + row
+            row -= stop - start
+        raise AssertionError("a shard has as many rows as its row groups")
+
     def _read_groups(self, file: Any, number: int, count: ReadCount) -> tuple[int, Any]:
         groups = self._groups[number]
         table = file.read_row_groups(groups, columns=self._columns, use_threads=False)
         count.num_rows += table.num_rows
-        return int(self._starts[groups[0]]), table
+        return int(self._shard_starts[number]), table
 
     def _read_in_order(self, file: Any, count: ReadCount) -> Iterator[tuple[int, int, Any]]:
         import pyarrow as pa
@@ -155,23 +211,6 @@ class ParquetShards:
             held = whole.slice(rows)
             yield number, row, whole.slice(0, rows)
             row += rows
-
-
-def divide_groups(group_rows: Sequence[int], num_shards: int) -> list[list[int]]:
-    """Return consecutive row groups for each shard, none empty, with about equally many rows.
-
-    Examples
-    --------
-    >>> divide_groups([10, 0, 10, 10, 30], 3)
-    [[0, 2], [3], [4]]
-    """
-    groups = [group for group, rows in enumerate(group_rows) if rows]
-    middles = np.cumsum(group_rows)[groups] - np.array(group_rows)[groups] / 2
-    cuts = [0]
-    for shard in range(1, num_shards):
-        near = int(np.searchsorted(middles, sum(group_rows) * shard / num_shards))
-        cuts.append(min(max(near, cuts[-1] + 1), len(groups) - num_shards + shard))
-    return [groups[start:stop] for start, stop in zip(cuts, [*cuts[1:], len(groups)], strict=True)]
 
 
 class _CountedFile(io.FileIO):
