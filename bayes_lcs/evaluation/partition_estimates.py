@@ -1,24 +1,22 @@
-"""One partition to report: the minimiser of an expected loss over the posterior, and its ball.
+"""Partition estimates: the minimiser of an expected loss over the posterior, and its credible ball.
 
-Both losses have the form (Meila 2007; Binder 1978)
-
-    d(a, b) = sum_k f(|a_k|) + sum_l f(|b_l|) - 2 sum_{k,l} f(|a_k and b_l|),
-
-with ``f(n) = n log n`` for the variation of information (in nats times the number of groups) and
-``f(n) = n^2`` for Binder's loss (twice the number of pairs on which the two disagree). The
-expected loss of an estimate is therefore a mean over draws that changes in one table entry a draw
-when one group moves: the search tries every move of every group, from several starts, until none
-helps. It is not confined to the partitions that were drawn.
+The losses are the variation of information and Binder's loss; `bayes_lcs.core.partition_search` has
+their formula and the search, which is not confined to the partitions that were drawn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayes_lcs.core.partition_search import (
+    best_partition,
+    distances,
+    loss_function,
+    loss_scale,
+)
 from bayes_lcs.core.partitions import first_occurrence
 
 __all__ = [
@@ -32,19 +30,8 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MAX_TABLE_NUMBERS = 2**26  # half a gibibyte
-SPARE_BLOCKS = 16
-
-MOST_NUMBERS = 2**25
-"""Groups times draws that are looked at: a quarter of a gibibyte."""
-
-MOST_UPDATES = 2_000_000
-"""Of groups, over all starts and sweeps of a search: some minutes."""
-
-LOSSES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "vi": lambda n: n * np.log(np.maximum(n, 1.0)),
-    "binder": lambda n: n**2,
-}
+MAX_NUMBERS = 2**25
+"""Groups times draws that are used; of more draws, evenly spaced ones are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +76,10 @@ class PartitionEstimate:
     ball: CredibleBall
 
 
-def _loss_function(loss: str) -> Callable[[FloatArray], FloatArray]:
-    if loss not in LOSSES:
-        raise ValueError(f"loss must be 'vi' or 'binder', got {loss!r}")
-    return LOSSES[loss]
-
-
 def partition_distance(a: ArrayLike, b: ArrayLike, loss: str = "vi") -> float:
-    """Distance of two partitions, per group for ``"vi"`` (nats) and per pair for ``"binder"``.
+    """Compute the distance of two partitions.
+
+    It is given per group for ``"vi"`` (nats) and per pair for ``"binder"``.
 
     Examples
     --------
@@ -108,78 +91,10 @@ def partition_distance(a: ArrayLike, b: ArrayLike, loss: str = "vi") -> float:
     x, y = first_occurrence(a), first_occurrence(b)
     if x.shape != y.shape or x.ndim != 1:
         raise ValueError(f"partitions of shape {x.shape} and {y.shape} cannot be compared")
-    table = np.zeros((x.max() + 1, y.max() + 1))
-    np.add.at(table, (x, y), 1.0)
-    f = _loss_function(loss)
-    total = f(table.sum(axis=1)).sum() + f(table.sum(axis=0)).sum() - 2 * f(table).sum()
-    return float(max(total, 0.0) / _scale(len(x), loss))
-
-
-def _scale(num_groups: int, loss: str) -> float:
-    return float(num_groups) if loss == "vi" else float(max(num_groups * (num_groups - 1), 1))
-
-
-class _Search:
-    """Expected loss of one estimate against weighted draws, kept up to date under moves."""
-
-    def __init__(self, draws: IntArray, weights: FloatArray, loss: str) -> None:
-        self.draws, self.weights = draws, weights
-        self.f = _loss_function(loss)
-        self.num_draws, self.num_groups = draws.shape
-        self.num_labels = int(draws.max()) + 1
-        self.rows = np.arange(self.num_draws)
-        # The part of the loss that the estimate cannot change.
-        sizes = np.stack([np.bincount(z, minlength=self.num_labels) for z in draws])
-        self.constant = float(weights @ self.f(sizes.astype(np.float64)).sum(axis=1))
-
-    def start(self, estimate: IntArray) -> None:
-        self.z = first_occurrence(estimate)
-        capacity = int(self.z.max()) + 1 + SPARE_BLOCKS
-        self.sizes = np.bincount(self.z, minlength=capacity).astype(np.float64)
-        self.table = np.zeros((capacity, self.num_draws, self.num_labels))
-        np.add.at(
-            self.table,
-            (self.z[None, :], self.rows[:, None], self.draws),
-            1.0,
-        )
-
-    def expected(self) -> float:
-        joint = self.f(self.table).sum(axis=(0, 2)) @ self.weights
-        return float(self.f(self.sizes).sum() + self.constant - 2 * joint)
-
-    def sweep(self, order: IntArray) -> bool:
-        """Try to move every group once; whether any moved."""
-        moved = False
-        for group in order:
-            label = self.draws[:, group]
-            old = self.z[group]
-            self._add(group, old, -1.0)
-            if (self.sizes > 0).all():
-                self._make_room()
-            candidates = np.append(np.flatnonzero(self.sizes > 0), np.argmin(self.sizes > 0))
-            count = self.table[candidates[:, None], self.rows, label]
-            size = self.sizes[candidates]
-            gain = (self.f(count + 1) - self.f(count)) @ self.weights
-            cost = self.f(size + 1) - self.f(size) - 2 * gain
-            best = int(candidates[np.argmin(cost)])
-            stay = cost[candidates == old]
-            if best != old and (not stay.size or cost.min() < stay[0] - 1e-12):
-                moved = moved or self.sizes[old] > 0 or self.sizes[best] > 0
-                self._add(group, best, 1.0)
-            else:
-                self._add(group, int(old), 1.0)
-        return moved
-
-    def _make_room(self) -> None:
-        self.sizes = np.append(self.sizes, np.zeros(SPARE_BLOCKS))
-        more = np.zeros((SPARE_BLOCKS, *self.table.shape[1:]))
-        self.table = np.concatenate([self.table, more])
-
-    def _add(self, group: int, block: int, amount: float) -> None:
-        self.sizes[block] += amount
-        self.table[block, self.rows, self.draws[:, group]] += amount
-        if amount > 0:
-            self.z[group] = block
+    f = loss_function(loss)
+    both = np.unique(x * (y.max() + 1) + y, return_counts=True)[1]
+    total = [f(sizes.astype(np.float64)).sum() for sizes in (np.bincount(x), np.bincount(y), both)]
+    return float(max(total[0] + total[1] - 2 * total[2], 0.0) / loss_scale(len(x), loss))
 
 
 def estimate_partition(
@@ -188,11 +103,11 @@ def estimate_partition(
     *,
     level: float = 0.95,
     num_starts: int = 8,
-    max_sweeps: int = 50,
-    max_draws: int = 1000,
+    max_sweeps: int = 1000,
+    max_draws: int | None = None,
     seed: int = 0,
 ) -> PartitionEstimate:
-    """The partition of least expected loss under the draws, by search, with a credible ball.
+    """Find the partition of least expected loss under the draws, with a credible ball.
 
     Parameters
     ----------
@@ -203,14 +118,24 @@ def estimate_partition(
     level
         Posterior probability of the credible ball.
     num_starts
-        Starts of the search: all groups together, then draws, the most frequent first.
+        Starts of the search: the best candidate, levels of average linkage of the co-clustering
+        probabilities, all groups together, all groups apart, then the best draws.
+    max_sweeps
+        Most sweeps over the groups from each start.
     max_draws
-        At most this many different draws are used, spread evenly over those given.
+        At most this many draws are used, evenly spaced over those given; all by default.
+    seed
+        Seed of the order in which groups are visited and of the draws that are looked at first.
 
     Notes
     -----
-    Beyond 25,000 groups the search makes fewer sweeps, from fewer starts, all of them draws; and
-    beyond 33,000 fewer draws are looked at: no more than 2^25 numbers.
+    Up to 4,000 groups the expected loss is not above that of any draw, of all groups together, of
+    all groups apart or of the estimate with one group moved. It need not be the least of all
+    partitions.
+
+    With the variation of information and more than 512 distinct draws, starts are compared on 256
+    of them and the two best results are refined on all. Beyond 4,000 groups the search makes fewer
+    sweeps from fewer starts. At most 2^25 numbers, groups times draws, are used.
 
     Examples
     --------
@@ -220,52 +145,29 @@ def estimate_partition(
     """
     if not 0.0 < level <= 1.0:
         raise ValueError(f"level must lie between 0 and 1, got {level}")
+    for name, value in (("num_starts", num_starts), ("max_draws", max_draws)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    loss_function(loss)
     given = np.atleast_2d(np.asarray(draws))
     if given.size == 0:
         raise ValueError("there are no draws to summarise")
-    num_groups = given.shape[1]
-    if given.size > MOST_NUMBERS:
-        most = max(MOST_NUMBERS // num_groups, 10)
-        given = given[np.linspace(0, len(given) - 1, min(most, len(given))).astype(int)]
-    z = first_occurrence(given)
-    unique, counts = np.unique(z, axis=0, return_counts=True)
-    if len(unique) > max_draws:
-        kept = np.linspace(0, len(z) - 1, max_draws).astype(int)
-        unique, counts = np.unique(z[kept], axis=0, return_counts=True)
-    # The search keeps a table of (blocks + spare) x draws x blocks numbers.
-    num_blocks = int(unique.max()) + 1
-    room = MAX_TABLE_NUMBERS // ((num_blocks + SPARE_BLOCKS) * num_blocks)
-    if len(unique) > max(room, 10):
-        kept = np.argsort(-counts, kind="stable")[: max(room, 10)]
-        unique, counts = unique[kept], counts[kept]
-    weights = counts / counts.sum()
-    search = _Search(unique, weights, loss)
-    rng = np.random.default_rng(seed)
-    frequent = [unique[i] for i in np.argsort(-counts, kind="stable")[:num_starts]]
-    affordable = int(np.clip(MOST_UPDATES / (10 * num_groups), 1, num_starts))
-    if affordable < num_starts:
-        starts = frequent[:affordable]
-    else:
-        starts = [np.zeros(num_groups, dtype=np.int64), *frequent[: num_starts - 1]]
-    sweeps = int(np.clip(MOST_UPDATES / (len(starts) * num_groups), 1, max_sweeps))
-    best, best_loss = starts[0], np.inf
-    for start in starts:
-        search.start(start)
-        for _ in range(sweeps):
-            if not search.sweep(rng.permutation(num_groups)):
-                break
-        value = search.expected()
-        if value < best_loss - 1e-12:
-            best, best_loss = first_occurrence(search.z), value
-    scale = _scale(num_groups, loss)
-    ball = _credible_ball(best, unique, weights, loss, level)
-    return PartitionEstimate(best, loss, max(best_loss, 0.0) / scale, ball)
+    most = max(MAX_NUMBERS // given.shape[1], 10)
+    most = min(most, len(given), max_draws or len(given))
+    if most < len(given):
+        given = given[np.linspace(0, len(given) - 1, most).astype(int)]
+    unique, counts = np.unique(first_occurrence(given), axis=0, return_counts=True)
+    partition, expected = best_partition(
+        unique, counts, loss, num_starts=num_starts, max_sweeps=max_sweeps, seed=seed
+    )
+    ball = _credible_ball(partition, unique, counts / counts.sum(), loss, level)
+    return PartitionEstimate(partition, loss, expected, ball)
 
 
 def credible_ball(
     centre: ArrayLike, draws: ArrayLike, loss: str = "vi", *, level: float = 0.95
 ) -> CredibleBall:
-    """The credible ball around any partition, such as the most probable one.
+    """Compute the credible ball around any partition, such as the most probable one.
 
     Parameters
     ----------
@@ -296,7 +198,7 @@ def credible_ball(
 def _credible_ball(
     centre: IntArray, draws: IntArray, weights: FloatArray, loss: str, level: float
 ) -> CredibleBall:
-    distance = np.array([partition_distance(centre, z, loss) for z in draws])
+    distance = distances(centre[None, :], draws, loss)[0] / loss_scale(len(centre), loss)
     order = np.argsort(distance, kind="stable")
     last = min(int(np.searchsorted(np.cumsum(weights[order]), level - 1e-12)), len(order) - 1)
     radius = float(distance[order[last]])

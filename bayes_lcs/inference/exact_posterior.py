@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.naive_bayes import log_row_predictive, normalise_log
+from bayes_lcs.core.partition_search import best_partition
 from bayes_lcs.core.partitions import blocks, first_occurrence
 from bayes_lcs.core.priors import fixed_value
 from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel
@@ -89,6 +90,29 @@ class ExactPosterior(ABC):
     @abstractmethod
     def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:
         """Independent partitions from the posterior, ``(draws, U)``."""
+
+    def partition(self, loss: str = "vi", *, draws: int = 4000, seed: int = 0) -> IntArray:
+        """Find the partition of least expected loss under independent draws, ``(U,)``.
+
+        Parameters
+        ----------
+        loss : {"vi", "binder"}
+            Variation of information, or Binder's loss.
+        draws
+            Number of draws over which the expected loss is the mean.
+        seed
+            Seed of the draws and of the search.
+
+        Examples
+        --------
+        >>> import bayes_lcs as bl
+        >>> data, truth = bl.meeting_requests(seed=0)
+        >>> posterior = bl.exact(bl.ClusteredNaiveBayes(), data)
+        >>> bool((posterior.partition(loss="binder") == truth.partition).all())
+        True
+        """
+        unique, counts = np.unique(self.sample(draws, seed), axis=0, return_counts=True)
+        return best_partition(unique, counts, loss, seed=seed)[0]
 
     @abstractmethod
     def _log_joint(self, group: int, features: NDArray) -> FloatArray:

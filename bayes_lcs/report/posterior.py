@@ -193,7 +193,10 @@ class Posterior:
         return self.data.typed_label_values[chosen]
 
     def save(self, path: str | Path) -> Path:
-        """Write the posterior as netCDF, atomically, with a checksum beside it."""
+        """Write the posterior as netCDF, atomically, with a checksum beside it.
+
+        An existing file is replaced.
+        """
         return save_datatree(self.datatree, path)
 
     def __repr__(self) -> str:

@@ -72,6 +72,16 @@ def test_blocks_and_sizes_agree(labels) -> None:
     assert [block[0] for block in listed] == sorted(block[0] for block in listed)
 
 
+def test_coclustering_of_many_draws() -> None:
+    """More distinct draws than a byte counts, some of them repeated, labels of any kind."""
+    draws = np.random.default_rng(0).integers(-1, 3, (700, 9))
+    draws = np.concatenate([draws, draws[:40], draws[:5]])
+    expected = (draws[:, :, None] == draws[:, None, :]).mean(axis=0)
+    np.testing.assert_allclose(coclustering_matrix(draws), expected, rtol=1e-14)
+    unique, counts = np.unique(draws, axis=0, return_counts=True)
+    np.testing.assert_allclose(coclustering_matrix(unique + 1, counts), expected, rtol=1e-14)
+
+
 def test_coclustering_is_the_share_of_partitions() -> None:
     matrix = coclustering_matrix([[0, 0, 1], [0, 1, 1], [0, 0, 0], [2, 1, 0]])
     np.testing.assert_allclose(matrix, [[1, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 1]])
