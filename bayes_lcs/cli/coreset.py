@@ -52,7 +52,7 @@ def coreset(
     size: Annotated[int, typer.Option(min=1, help="Rows to draw.", rich_help_panel=METHOD)] = 1000,
     method: Annotated[
         str,
-        typer.Option(help="sensitivity, adaptive, lightweight or uniform.", rich_help_panel=METHOD),
+        typer.Option(help="sensitivity, lightweight or uniform.", rich_help_panel=METHOD),
     ] = "sensitivity",
     stream: Annotated[
         bool,
@@ -142,6 +142,7 @@ def coreset(
                 "points": len(small),
                 "method": small.method,
                 "distortions": small.distortions,
+                "checked_on": small.checked_on,
                 "files": [str(path) for path in written],
             }
         )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.report.inline_charts import Axis, scatter
 from bayes_lcs.report.page import Origin, provenance, render, save_html, short
+from bayes_lcs.scaling.coreset_checks import LARGE_ERROR
 from bayes_lcs.scaling.coresets import Coreset
 
 __all__ = ["coreset_page", "place_of_page", "save_coreset_page"]
@@ -25,10 +26,9 @@ MOST_POINTS = 3000
 LONGEST_LABEL = 18
 """Characters of a name that fit beside an axis, whatever they are."""
 METHODS = {
-    "sensitivity": "drawn by how much each row can matter to any centres (sensitivity)",
-    "adaptive": "drawn by cells around first centres, small cells more (adaptive)",
-    "lightweight": "drawn half evenly, half by distance to the mean (lightweight)",
-    "uniform": "drawn evenly (uniform)",
+    "sensitivity": "drawn by per-cluster sensitivities, with small clusters as often as large ones",
+    "lightweight": "drawn half evenly, half by squared distance to the mean (lightweight)",
+    "uniform": "drawn evenly (uniform); small far groups are easily missed",
 }
 
 
@@ -59,7 +59,8 @@ def coreset_page(small: Coreset, names: Sequence[str], origin: Origin | None = N
         factor=small.num_rows / max(len(small), 1),
         weights=_weights(small.weights),
         checks=[f"{value:+.2%}" for value in small.distortions],
-        worst=max(map(abs, small.distortions), default=None),
+        worst=small.largest_error if small.distortions else None,
+        is_poor=small.largest_error > LARGE_ERROR,
         chart=_chart(points[drawn], small.weights[drawn], names),
         num_drawn=len(drawn),
         columns=_columns(points, small.weights, names),

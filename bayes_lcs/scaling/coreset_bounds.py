@@ -1,4 +1,4 @@
-"""How many points a coreset needs for an error, with all constants.
+"""Number of points that a coreset needs for an error, with all constants.
 
 For one set of centres ``Q``, chosen without looking at the coreset, let ``f(x) = d(x, Q)^2`` and
 ``phi(Q)`` its weighted mean. With ``Z = f(x) / (s(x) g)`` for points drawn in proportion to ``s``,
@@ -7,12 +7,12 @@ whose mean is ``S``, Bernstein's inequality gives, if ``S Z <= b`` and ``E[S Z] 
     P(|estimate - phi(Q)| > eps g) <= 2 exp(-m eps^2 / (2 b e + 2 b eps / 3)).
 
 ``"sensitivity"``
-    ``g = phi(Q)``, ``e = 1``, ``b = S``. For a point ``x`` in the cell of ``b``, by the triangle
-    inequality twice, ``f(x) <= 2 d(x, b)^2 + 2 d(b, Q)^2 <= 2 d(x, b)^2 + 4 c_j + 4 phi(Q) W /
-    W_j``; so the scores bound ``f(x) / phi(Q)`` if the points drawn first cost at most ``a = 16 (ln
-    k + 2)`` times the least possible. That is twice the bound of the mean (Arthur and Vassilvitskii
-    2007, Theorem 1.1): it holds with probability 1/2 by Markov's inequality, and for the best of
-    ``log2(2 / delta)`` draws with ``1 - delta / 2``.
+    ``g = (phi(Q) + phi(B)) / 2``, ``e = 2``, ``b = 8 S``, with ``B`` the rough solution that the
+    scores come from. For a point ``x`` in cluster ``j`` of ``B``, with costs ``C_j`` on ``B`` and
+    ``F_j`` on ``Q``, by the triangle inequality twice and the mean over the cluster, ``f(x) <= 2
+    d(x, b_j)^2 + 4 C_j / W_j + 4 F_j / W_j <= 4 s(x) (C_j + F_j) <= 8 s(x) W g``; the scores of all
+    points add up to twice the number of clusters of ``B``. Nothing is assumed about the quality of
+    ``B``: its cost is in the bound, and the result states it.
 ``"lightweight"``
     ``g = (phi(Q) + phi(mean)) / 2``, ``e = 2``, ``b = 16``. By the triangle inequality twice,
     ``f(x) <= 2 d(x, mean)^2 + 4 phi(mean) + 4 phi(Q) <= 16 s(x) g``, and ``S = 1``. The error is
@@ -20,6 +20,9 @@ whose mean is ``S``, Bernstein's inequality gives, if ``S Z <= b`` and ``E[S Z] 
 ``"uniform"``
     ``|estimate - phi(Q)| <= eps D^2`` for ``Q`` among the points, ``D`` their diameter, by
     Hoeffding's inequality. An additive error.
+
+Draws are independent, one in each of ``m`` stretches of equal importance. The sum of their
+variances is at most that of draws from all points, so the inequality holds.
 
 Bounds of all centres at once multiply the logarithm by some multiple of ``d k log k``, whose
 constant nobody has; optimised centres are better checked (`Coreset.distortion`).
@@ -31,28 +34,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Bound", "num_first_draws", "size_for"]
+__all__ = ["Bound", "size_for"]
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A number of points, and what it promises."""
+    """Number of points for an error, and what it promises.
+
+    ``reference_cost`` is the cost on the data of the rough solution of ``method="sensitivity"``.
+    """
 
     size: int
     epsilon: float
     delta: float
     statement: str
-
-
-def num_first_draws(delta: float) -> int:
-    """Draws of first points of which the best is good enough with probability 1 - delta / 2."""
-    return int(np.ceil(np.log2(2.0 / delta)))
+    reference_cost: float | None = None
 
 
 def size_for(
-    method: str, epsilon: float, delta: float, total_sensitivity: float | None = None
+    method: str,
+    epsilon: float,
+    delta: float,
+    total_sensitivity: float | None = None,
+    reference_cost: float | None = None,
 ) -> Bound:
-    """The size at which the error of one set of centres is within ``epsilon``.
+    """Size at which the error of one set of centres is within ``epsilon``.
 
     Examples
     --------
@@ -73,14 +79,17 @@ def size_for(
     elif method == "sensitivity":
         if total_sensitivity is None:
             raise ValueError("the bound of method='sensitivity' needs the total sensitivity")
-        size = _bernstein(total_sensitivity, 1.0, epsilon, delta / 2.0)
-        error = f"cost within a factor of 1 ± {epsilon:g}"
+        size = _bernstein(8.0 * total_sensitivity, 2.0, epsilon, delta)
+        cost = "" if reference_cost is None else f", which is {reference_cost:.6g}"
+        error = (
+            f"cost within {epsilon:g} of the mean of the cost and that of the rough centres "
+            f"from which sensitivities were computed{cost}"
+        )
     else:
         raise ValueError(
-            f"no bound with known constants is at hand for method={method!r}: give a size, or use "
-            "'sensitivity', 'lightweight' or 'uniform'"
+            f"no bound is known for method={method!r}; use sensitivity, lightweight or uniform"
         )
-    return Bound(int(np.ceil(size)), epsilon, delta, f"{error}, {sure}")
+    return Bound(int(np.ceil(size)), epsilon, delta, f"{error}; {sure}", reference_cost)
 
 
 def _bernstein(largest: float, mean: float, epsilon: float, delta: float) -> float:

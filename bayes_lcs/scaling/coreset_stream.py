@@ -1,4 +1,4 @@
-"""A coreset of an endless stream, in bounded memory: merge and reduce.
+"""Coreset of an endless stream, in bounded memory: merge and reduce.
 
 Two facts make it: the union of coresets is a coreset of the union, and a coreset of a coreset is
 one of the data, with the errors multiplied. The stream is cut into leaves; each becomes a coreset
@@ -6,12 +6,14 @@ at level 0, and whenever two stand at one level they are merged, reduced, and st
 higher: a binary tree of which only the right edge is kept. A row is reduced once for every level
 above it, so the error grows with the height of the tree, the logarithm of the number of leaves, and
 not with their number (Bentley and Saxe 1980; Har-Peled and Mazumdar 2004).
+
+A sample of the rows is kept beside the tree, by which coresets are checked
+(`bayes_lcs.scaling.coreset_checks`).
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +26,9 @@ from bayes_lcs.core.errors import DataError
 from bayes_lcs.data.seals import understood
 from bayes_lcs.data.storage import load_datatree, save_datatree
 from bayes_lcs.io.frames import numeric_rows
-from bayes_lcs.scaling.coresets import Coreset, coreset
+from bayes_lcs.scaling.coreset_checks import CheckSample, check_on_sample
+from bayes_lcs.scaling.coreset_importance import check_method, reduce_points
+from bayes_lcs.scaling.coresets import Coreset
 
 __all__ = ["CoresetStream"]
 
@@ -41,7 +45,10 @@ class _Weighted(NamedTuple):
 
 
 class CoresetStream:
-    """A coreset of all rows so far, kept up to date row by row.
+    """Coreset of all rows so far, kept up to date row by row.
+
+    A sample of the rows is kept too, 1,000 or ``size``, in which far rows are kept almost surely.
+    The errors that a coreset reports are estimated on it.
 
     Parameters
     ----------
@@ -82,10 +89,12 @@ class CoresetStream:
         self.leaf_size = 4 * self.size if leaf_size is None else int(leaf_size)
         if self.k < 1 or self.size < 1 or self.leaf_size < 1:
             raise ValueError("k, size and leaf_size must be at least 1")
+        check_method(method)
         self.num_rows = 0
         self._rng = np.random.default_rng(random_state)
         self._waiting: list[_Weighted] = []
         self._levels: dict[int, _Weighted] = {}
+        self._sample: CheckSample | None = CheckSample.for_size(self.size)
 
     @property
     def height(self) -> int:
@@ -94,7 +103,7 @@ class CoresetStream:
 
     @property
     def num_points(self) -> int:
-        """Points in memory: of all levels, and rows that wait for a whole leaf."""
+        """Points of all levels, and rows that wait for a whole leaf."""
         return sum(part.num_points for part in (*self._levels.values(), *self._waiting))
 
     def push(self, X: Any, sample_weight: Any = None) -> None:
@@ -115,39 +124,58 @@ class CoresetStream:
         self._wait(_Weighted(X[kept].copy(), weights[kept]))
 
     def merge(self, other: CoresetStream) -> None:
-        """Take in all that another stream has seen, such as that of another process."""
+        """Take in all that another stream has taken in, such as that of another process."""
         if (self.k, self.size, self.method) != (other.k, other.size, other.method):
             raise ValueError("streams that are merged must have the same k, size and method")
         for level, part in sorted(other._levels.items()):
             self._check_width(part.points.shape[1])
             self._carry(level, part)
         self.num_rows += other.num_rows
+        if self._sample is None or other._sample is None:
+            self._sample = None
+        else:
+            self._sample.merge(other._sample)
         for part in other._waiting:
             self._wait(part)
 
-    def coreset(self, *, reduced: bool = False) -> Coreset:
-        """The coreset of all rows so far.
+    def coreset(self, *, reduced: bool = False, checked: bool = True) -> Coreset:
+        """Return the coreset of all rows so far.
 
         Parameters
         ----------
         reduced
-            Whether to reduce it once more to ``size`` points. What is in memory is left as it is.
+            Reduce it once more, to ``size`` points. The stream itself is left as it is.
+        checked
+            Estimate the errors of costs on the sample of rows that the stream keeps, and warn if
+            they are large. `Coreset.checked_on` says on how many rows.
+
+        Returns
+        -------
+        Coreset
+            Points and weights; row numbers are not known.
         """
         parts = [*self._levels.values(), *self._waiting]
         if not parts:
             raise ValueError("the stream has no rows yet: push some first")
         points = np.concatenate([part.points for part in parts])
         weights = np.concatenate([part.weights for part in parts])
+        total = float(weights.sum())
         if reduced:
             # Looking at the coreset does not change the stream's own draws.
-            small = self._reduced(_Weighted(points, weights), np.random.default_rng(self.num_rows))
-            # It was drawn from points of the tree, but stands for the rows of the stream.
-            return replace(small, num_rows=self.num_rows, indices=None)
-        total = float(weights.sum())
-        return Coreset(points, weights, None, self.method, "kmeans", self.num_rows, total)
+            rng = np.random.default_rng(self.num_rows)
+            points, weights, _ = reduce_points(self.method, points, weights, self.k, self.size, rng)
+        found: dict[str, Any] = {}
+        if checked and self._sample is not None:
+            whole = [*self._waiting] or [_Weighted(points[:0], weights[:0])]
+            data = self._sample.with_rows(*map(np.concatenate, zip(*whole, strict=True)))
+            found = check_on_sample(data, self.num_rows, points, weights, self.k, self.method)
+        return Coreset(points, weights, None, self.method, "kmeans", self.num_rows, total, **found)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the tree as netCDF, atomically, with a checksum; a run goes on from it."""
+        """Write the tree as netCDF, atomically, with a checksum; a run goes on from it.
+
+        An existing file is replaced.
+        """
         import xarray as xr
 
         described = {
@@ -171,11 +199,24 @@ class CoresetStream:
                     }
                 )
             )
+        if self._sample is not None and len(self._sample.rows):
+            tree["sample"] = xr.DataTree(
+                xr.Dataset(
+                    {
+                        "rows": (("row", "feature"), self._sample.rows),
+                        "numbers": (("number", "row"), self._sample.numbers),
+                        "limit": ((), self._sample.limit),
+                    }
+                )
+            )
         save_datatree(tree, Path(path))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> CoresetStream:
-        """The stream that `save` wrote; rows pushed now give what they would have given then."""
+        """Load the stream that `save` wrote; further rows give what they would have given then.
+
+        Coresets of streams that were saved without a sample of rows are not checked.
+        """
         tree = load_datatree(Path(path))
         if "coreset_stream" not in tree.attrs:
             raise DataError("this file holds no CoresetStream", file=str(path))
@@ -189,7 +230,16 @@ class CoresetStream:
             )
             stream.num_rows = described["num_rows"]
             stream._rng.bit_generator.state = described["random"]
-            for name, part in tree.children.items():
+            children = dict(tree.children)
+            kept = children.pop("sample", None)
+            if kept is not None:
+                stream._sample = CheckSample.for_size(stream.size)
+                stream._sample.restore(
+                    {str(name): kept[str(name)].to_numpy() for name in kept.data_vars}
+                )
+            elif any(name != "waiting" for name in children):
+                stream._sample = None
+            for name, part in children.items():
                 held = _Weighted(np.array(part["points"]), np.array(part["weights"]))
                 if name == "waiting":
                     stream._waiting = [held]
@@ -206,7 +256,7 @@ class CoresetStream:
         whole = rows.num_points // self.leaf_size * self.leaf_size
         for start in range(0, whole, self.leaf_size):
             leaf = _Weighted(*(field[start : start + self.leaf_size] for field in rows))
-            self._carry(0, self._shrunk(leaf))
+            self._carry(0, self._shrunk(leaf, is_leaf=True))
         rest = _Weighted(*(field[whole:].copy() for field in rows))
         self._waiting = [rest] if rest.num_points else []
 
@@ -218,20 +268,13 @@ class CoresetStream:
             part, level = self._shrunk(both), level + 1
         self._levels[level] = part
 
-    def _shrunk(self, part: _Weighted) -> _Weighted:
-        small = self._reduced(part, self._rng)
-        return _Weighted(np.asarray(small.points), small.weights)
-
-    def _reduced(self, part: _Weighted, rng: np.random.Generator) -> Coreset:
-        return coreset(
-            part.points,
-            self.k,
-            self.size,
-            method=self.method,
-            sample_weight=part.weights,
-            queries=0,
-            random_state=int(rng.integers(np.iinfo(np.int32).max)),
+    def _shrunk(self, part: _Weighted, is_leaf: bool = False) -> _Weighted:
+        points, weights, found = reduce_points(
+            self.method, part.points, part.weights, self.k, self.size, self._rng
         )
+        if is_leaf and self._sample is not None:
+            self._sample.take(part.points, part.weights, self.k, self._rng, found)
+        return _Weighted(points, weights)
 
     def _all_waiting(self) -> _Weighted:
         return _Weighted(*(np.concatenate(field) for field in zip(*self._waiting, strict=True)))

@@ -1,4 +1,4 @@
-"""A coreset of many rows, block by block, wherever an executor runs.
+"""Coreset of many rows, block by block, wherever an executor runs.
 
 Each block of rows becomes a coreset; two neighbours are merged and reduced again, level by level, a
 binary tree as in `bayes_lcs.scaling.coreset_stream`. Which nodes there are, and the seed of each,
@@ -7,10 +7,11 @@ depend on the rows and on nothing else: every executor gives the same points.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,10 @@ from bayes_lcs.data.checkpoints import Arrays
 from bayes_lcs.io.formats.parquet_ranges import NumberReader
 from bayes_lcs.io.open_tables import is_streamed
 from bayes_lcs.io.sampler import FileSampler
+from bayes_lcs.scaling.coreset_checks import CheckSample, check_on_sample
+from bayes_lcs.scaling.coreset_importance import check_method, reduce_points
 from bayes_lcs.scaling.coreset_leaves import Node, Unread, UnreadLeaves, check_size, leaves_of
-from bayes_lcs.scaling.coresets import Coreset, coreset
+from bayes_lcs.scaling.coresets import Coreset
 
 __all__ = ["coreset_tree"]
 
@@ -44,7 +47,7 @@ def coreset_tree(
     random_state: int = 0,
     executor: Executor | None = None,
 ) -> Coreset:
-    """A coreset of an array or of files, block by block.
+    """Reduce an array or files to a coreset, block by block.
 
     Parameters
     ----------
@@ -72,7 +75,8 @@ def coreset_tree(
     Returns
     -------
     Coreset
-        Points and weights; which rows they were is not known.
+        Points and weights; row numbers are not known. Its errors are estimated on a sample of 1,000
+        rows, or ``size``, in which far rows are kept almost surely.
 
     Examples
     --------
@@ -86,28 +90,35 @@ def coreset_tree(
     for name, value in (("k", k), ("size", size), ("block_rows", block_rows)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
+    check_method(method)
     runner: Executor = LocalExecutor() if executor is None else executor
-    reduce_node = partial(_reduced, k, size, method, int(random_state))
+    reduce_node = partial(_reduce_node, k, size, method, int(random_state))
     if sample_weight is not None and (is_streamed(X) or isinstance(X, FileSampler)):
         raise ValueError("sample_weight is for arrays")
     source = FileSampler(X, kind="numbers") if is_streamed(X) else X
     leaves = leaves_of(source, sample_weight, block_rows, someone_reads=executor is not None)
-    reduce_leaf: Any = reduce_node
+    reduce_leaf: Any = partial(_reduce_leaf, k, size, method, int(random_state))
     if isinstance(leaves, UnreadLeaves):
-        reduce_leaf = partial(_read_and_reduced, source.number_reader, reduce_node)
+        reduce_leaf = partial(_read_and_reduce, source.number_reader, reduce_leaf)
     waiting: dict[int, Node] = {}
+    sample = CheckSample.for_size(size)
     num_rows, total = 0, 0.0
     with leaves.work(k, size, method, block_rows, int(random_state)) as kept:
         if kept.state is not None:
-            num_rows, total, waiting = _recalled(kept.state)
+            num_rows, total, waiting = _recalled(kept.state, sample)
             leaves.go_on(kept.state)
         coming = iter(leaves)
         while some := list(islice(coming, BLOCKS_AT_ONCE * runner.num_workers)):
             num_rows += sum(leaf.num_rows for leaf in some)
             total += sum(leaf.weight for leaf in some)
-            _carry(runner, reduce_node, runner.run(reduce_leaf, some), waiting)
-            kept.keep(partial(_reached, num_rows, total, dict(waiting), leaves.place))
-        kept.end(partial(_reached, num_rows, total, dict(waiting), leaves.place))
+            reduced = runner.run(reduce_leaf, some)
+            for _, rows in reduced:
+                sample.merge(rows)
+            _carry(runner, reduce_node, [node for node, _ in reduced], waiting)
+            kept.keep(
+                partial(_reached, num_rows, total, dict(waiting), replace(sample), leaves.place)
+            )
+        kept.end(partial(_reached, num_rows, total, dict(waiting), replace(sample), leaves.place))
     if isinstance(leaves, UnreadLeaves):
         source.count_pass()
     if not num_rows:
@@ -116,7 +127,10 @@ def coreset_tree(
     whole = _joined(rest, max(waiting) + 1, 0)
     if len(whole.weights) > size:
         whole = reduce_node(whole)
-    return Coreset(whole.points, whole.weights, None, method, "kmeans", num_rows, total)
+    points, weights = whole.points, whole.weights
+    data = sample.with_rows(points[:0], weights[:0])
+    found = check_on_sample(data, num_rows, points, weights, k, method)
+    return Coreset(points, weights, None, method, "kmeans", num_rows, total, **found)
 
 
 def _carry(runner: Executor, reduce_node: Any, nodes: list[Node], waiting: dict[int, Node]) -> None:
@@ -136,36 +150,50 @@ def _joined(nodes: Any, level: int, number: int) -> Node:
     return Node(level, number, points, np.concatenate([node.weights for node in nodes]))
 
 
-def _reduced(k: int, size: int, method: str, seed: int, node: Node) -> Node:
-    # A seed of its own, whoever comes when.
-    state = np.random.SeedSequence((seed, node.level, node.number)).generate_state(1)
-    small = coreset(
-        node.points,
-        k,
-        size,
-        method=method,
-        sample_weight=node.weights,
-        queries=0,
-        random_state=int(state[0] % np.iinfo(np.int32).max),
-    )
-    return node._replace(points=np.asarray(small.points), weights=small.weights)
+def _generator(seed: int, *place: int) -> np.random.Generator:
+    """Random numbers of a node, whichever worker has it and when."""
+    return np.random.default_rng(np.random.SeedSequence((seed, *place)))
 
 
-def _read_and_reduced(read: NumberReader, reduce_node: Any, leaf: Unread) -> Node:
+def _reduce_node(k: int, size: int, method: str, seed: int, node: Node) -> Node:
+    rng = _generator(seed, node.level, node.number)
+    points, weights, _ = reduce_points(method, node.points, node.weights, k, size, rng)
+    return node._replace(points=points, weights=weights)
+
+
+def _reduce_leaf(k: int, size: int, method: str, seed: int, leaf: Node) -> tuple[Node, CheckSample]:
+    """Reduce a leaf, and sample its rows for checks."""
+    kept = leaf.weights > 0
+    X, weights = leaf.points[kept], leaf.weights[kept]
+    rng = _generator(seed, leaf.level, leaf.number)
+    points, drawn, found = reduce_points(method, X, weights, k, size, rng)
+    sample = CheckSample.for_size(size)
+    sample.take(X, weights, k, rng, found)
+    return leaf._replace(points=points, weights=drawn), sample
+
+
+def _read_and_reduce(
+    read: NumberReader, reduce_leaf: Any, leaf: Unread
+) -> tuple[Node, CheckSample]:
     rows = read(leaf.ranges)
     check_size(rows, read.columns, Path(leaf.ranges[0].path).name)
-    return cast(Node, reduce_node(Node(0, leaf.number, rows, np.ones(len(rows)))))
+    found: tuple[Node, CheckSample] = reduce_leaf(Node(0, leaf.number, rows, np.ones(len(rows))))
+    return found
 
 
-def _reached(num_rows: int, total: float, waiting: dict[int, Node], place: Arrays) -> Arrays:
-    """The tree so far, and where its next leaf begins."""
+def _reached(
+    num_rows: int, total: float, waiting: dict[int, Node], sample: CheckSample, place: Arrays
+) -> Arrays:
+    """Return the tree so far, the sample of its rows, and where its next leaf begins."""
     nodes: dict[str, Any] = {"places": np.array([(n.level, n.number) for n in waiting.values()])}
     for node in waiting.values():
         nodes |= {f"points{node.level}": node.points, f"weights{node.level}": node.weights}
-    return {**place, **nodes, "rows": np.array(num_rows), "total": np.array(total)}
+    kept = {f"sample_{name}": array for name, array in sample.arrays().items()}
+    return {**place, **nodes, **kept, "rows": np.array(num_rows), "total": np.array(total)}
 
 
-def _recalled(state: Arrays) -> tuple[int, float, dict[int, Node]]:
+def _recalled(state: Arrays, sample: CheckSample) -> tuple[int, float, dict[int, Node]]:
+    sample.restore({name: state[f"sample_{name}"] for name in sample.arrays()})
     nodes = {
         level: Node(level, number, state[f"points{level}"], state[f"weights{level}"])
         for level, number in state["places"].tolist()

@@ -87,7 +87,7 @@ def _figure(means: pd.DataFrame) -> Figure:
     for row, name in zip(grid, names, strict=True):
         for axes, column in zip(row, ("cost", "error"), strict=True):
             wide = means.loc[name][column].unstack("method")[list(METHODS)]
-            for method, marker in zip(METHODS, "osD^", strict=True):
+            for method, marker in zip(METHODS, "osD", strict=True):
                 axes.plot(wide.index, wide[method], marker=marker, markersize=4, label=method)
             axes.set_xscale("log")
             axes.set_xlabel("points of the coreset")

@@ -31,7 +31,7 @@ def run(setting: Setting) -> Outcome:
             exact = float(nearest(X, centers)[1].sum())
             stream = bl.CoresetStream(CLUSTERS, POINTS, leaf_size=LEAF, random_state=repeat)
             stream.push(X)
-            tree = stream.coreset(reduced=True)
+            tree = stream.coreset(reduced=True, checked=False)
             for way, points, weights in (
                 ("tree", tree.points, tree.weights),
                 ("chain", *_chain(X, repeat)),

@@ -8,11 +8,24 @@ from functools import cache
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.io import loadmat
+from sklearn.datasets import load_digits
 
 from bayes_lcs.data.datasets import dataset_path
 
 COVERED = 0.01
 """Share of the points that the small far clusters of the made data hold."""
+CHECKED_SMOKE = ("far_points", "clouds")
+CHECKED = (
+    *CHECKED_SMOKE,
+    "heavy_tails",
+    "digits",
+    "adult",
+    "landmine",
+    "default_credit",
+    "kddcup99_10pct",
+)
+"""Data sets on which reported errors are checked: three simulated ones, and real ones."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +63,31 @@ def made(seed: int, num_rows: int) -> NDArray[np.float64]:
     centers = np.vstack([3.0 * rng.normal(size=(5, 2)), [[60.0, 0.0], [0.0, 60.0]]])
     share = np.array([*np.full(5, (1.0 - COVERED) / 5.0), COVERED / 2, COVERED / 2])
     return centers[rng.choice(7, num_rows, p=share)] + rng.normal(size=(num_rows, 2))
+
+
+@cache
+def checked(name: str, smoke: bool = False) -> NDArray[np.float64]:
+    """Load one of the eight data sets on which reported errors are checked."""
+    rng = np.random.default_rng(0)
+    num_rows = 3000 if smoke else 50_000
+    if name == "far_points":
+        X = rng.normal(size=(num_rows, 4))
+        X[:20] += 500.0
+        return X
+    if name == "clouds":
+        return made(0, num_rows)
+    if name == "heavy_tails":
+        return rng.standard_t(1.5, size=(num_rows, 5))
+    if name == "digits":
+        return np.asarray(load_digits().data, np.float64)
+    if name == "adult":
+        # In their own units: capital gains and sampling weights rule the distances.
+        frame = pd.read_csv(dataset_path(name, "adult.data"), header=None)
+        return frame.select_dtypes("number").to_numpy(np.float64)
+    if name == "landmine":
+        fields = loadmat(dataset_path(name))["feature"].ravel()
+        return np.vstack([np.asarray(part, np.float64) for part in fields])
+    return real(name)[:: 5 if name == "kddcup99_10pct" else 1]
 
 
 @cache

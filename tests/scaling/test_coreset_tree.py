@@ -51,7 +51,8 @@ def test_nodes_have_seeds_of_their_own(X):
     twice = np.concatenate([X[:400], X[:400]])
     small = bl.coreset_tree(twice, 3, 400, block_rows=400)
     leaves = [
-        module._reduced(3, 50, "uniform", 0, leaf) for leaf in leaves_of(twice, None, 400, False)
+        module._reduce_leaf(3, 50, "uniform", 0, leaf)[0]
+        for leaf in leaves_of(twice, None, 400, False)
     ]
     assert small.num_rows == 800
     assert not np.array_equal(leaves[0].points, leaves[1].points)

@@ -52,7 +52,7 @@ def test_all_rows_are_their_own_coreset():
     small = coreset(X, 3, 50, random_state=0)
     np.testing.assert_array_equal(small.points, X)
     np.testing.assert_array_equal(small.weights, np.ones(50))
-    assert small.distortions == (0.0,) * 4
+    assert small.distortions == (0.0,) * 6
 
 
 def test_rows_of_no_weight_are_never_drawn():
@@ -65,30 +65,53 @@ def test_rows_of_no_weight_are_never_drawn():
     assert small.total_weight == 150
 
 
-def test_two_small_far_clusters_are_never_lost_by_adaptive_often_by_uniform():
+FAR = {
+    "one group": (np.array([[1000.0, 0.0]]), 20),
+    "one group nearer": (np.array([[100.0, 0.0]]), 20),
+    "three groups": (np.array([[1e3, 0.0], [0.0, 1e4], [-1e6, 0.0]]), 7),
+    "single points": (np.array([[3e3, 0.0], [0.0, -3e3]]), 1),
+}
+
+
+@pytest.mark.parametrize("case", FAR)
+@pytest.mark.parametrize("k", [4, 8])
+def test_small_far_groups_are_kept(case, k):
+    """Of 20,000 rows by 50 points, in at least 98 % of 200 seeds; uniform draws lose them."""
+    places, each = FAR[case]
     rng = np.random.default_rng(0)
-    crowd = rng.normal(size=(20_000, 2))
-    far = [rng.normal(size=(5, 2)) + at for at in ([300.0, 0.0], [0.0, 300.0])]
-    X = np.vstack([crowd, *far])
-    lost = dict.fromkeys(METHODS, 0)
-    for method in METHODS:
-        for seed in range(20):
-            small = coreset(X, 4, 800, method=method, queries=0, random_state=seed)
-            points = small.points
-            seen = (points[:, 0] > 200).any() and (points[:, 1] > 200).any()
-            lost[method] += not seen
-    assert lost["adaptive"] == 0
-    assert lost["sensitivity"] == 0
-    assert lost["uniform"] > 5
+    far = [rng.normal(size=(each, 2)) + place for place in places]
+    X = np.vstack([rng.normal(size=(20_000, 2)), *far])
+    group = np.repeat(np.arange(len(places)), each)
+    lost = dict.fromkeys(("sensitivity", "uniform"), 0)
+    for method in lost:
+        for seed in range(200 if method == "sensitivity" else 40):
+            small = coreset(X, k, 50, method=method, queries=0, random_state=seed)
+            kept = group[small.indices[small.indices >= 20_000] - 20_000]
+            lost[method] += len(np.unique(kept)) < len(places)
+    assert lost["sensitivity"] <= 4
+    assert lost["uniform"] > 30
+
+
+def test_heavy_rows_are_far_groups_too():
+    """One row of weight 500, far away, among rows of weight one; and light rows are not drawn."""
+    rng = np.random.default_rng(1)
+    X = np.vstack([rng.normal(size=(5000, 3)), [[200.0, 0.0, 0.0]]])
+    weights = np.append(np.ones(5000), 500.0)
+    for seed in range(50):
+        small = coreset(X, 3, 30, sample_weight=weights, queries=0, random_state=seed)
+        assert 5000 in small.indices
+    weights[-1] = 0.0
+    assert 5000 not in coreset(X, 3, 30, sample_weight=weights, queries=0, random_state=0).indices
 
 
 @pytest.mark.parametrize("k", [2, 5])
-def test_scores_bound_the_share_of_a_point_in_any_cost(k):
-    """Worst centres among many drawn and optimised ones."""
+def test_scores_bound_the_cost_of_a_point(k):
+    """``f(x) <= 4 s(x) (cost of B + cost of Q)``, for many drawn and optimised centres ``Q``."""
     # Three points in one place, far from all others: no distance tells that they matter.
     X = np.vstack([blobs(2, 297), np.full((3, 3), 80.0)])
     weights = np.random.default_rng(0).gamma(2.0, size=300)
     found = importance("sensitivity", X, weights, k, np.random.default_rng(1))
+    assert weights @ found.scores <= 2 * (k + coreset_importance.MAX_FAR) + 1e-9
     rng = np.random.RandomState(2)
     for query in range(200):
         kind = ("k-means++", "farthest")[query % 2]
@@ -97,9 +120,35 @@ def test_scores_bound_the_share_of_a_point_in_any_cost(k):
         if query % 10 == 0:
             centers = bl.KMeans(k, init=centers).fit(X, sample_weight=weights).cluster_centers_
         squares = nearest(X, centers)[1]
-        share = squares / (weights @ squares / weights.sum())
-        assert (share <= found.scores).all()
-    assert found.total_sensitivity == pytest.approx(weights @ found.scores / weights.sum())
+        assert (squares <= 4.0 * found.scores * (weights @ squares + found.cost)).all()
+
+
+def test_sensitivities_by_hand(monkeypatch):
+    """Share of the cost of its cluster, and one over the weight of the cluster."""
+    labels, squares = np.array([0, 0, 1, 1, 1]), np.array([1.0, 3.0, 0.0, 0.0, 0.0])
+    weights = np.array([2.0, 1.0, 1.0, 1.0, 2.0])
+    monkeypatch.setattr(coreset_importance, "_draw_by_distance", lambda *_: (labels, squares))
+    monkeypatch.setattr(coreset_importance, "MAX_FAR", 0)
+    found = importance("sensitivity", np.zeros((5, 1)), weights, 2, np.random.default_rng(0))
+    expected = [1 / 5 + 1 / 3, 3 / 5 + 1 / 3, 1 / 4, 1 / 4, 1 / 4]
+    np.testing.assert_allclose(found.scores, expected, rtol=1e-12)
+    assert found.cost == 5.0
+
+
+@pytest.mark.parametrize("distance", [1.0, 30.0])
+def test_far_rows_open_a_cluster_if_they_carry_cost(monkeypatch, distance):
+    """One cluster at zero: two far rows get a cluster of their own, and near ones do not."""
+    X = np.append(np.linspace(-3.0, 3.0, 101), [distance, distance])[:, None]
+    labels, squares = np.zeros(103, np.int64), X[:, 0] ** 2
+    monkeypatch.setattr(coreset_importance, "_draw_by_distance", lambda *_: (labels, squares))
+    monkeypatch.setattr(coreset_importance, "MAX_FAR", 1)
+    found = importance("sensitivity", X, np.ones(103), 1, np.random.default_rng(0))
+    share = found.scores[-2:].sum() / found.scores.sum()
+    if distance > 3.0:
+        assert found.scores[-2:].tolist() == [0.5, 0.5]  # one over the weight of their cluster
+        assert found.cost == pytest.approx((X[:-2] ** 2).sum())
+    else:
+        assert share < 0.05
 
 
 def test_light_scores_bound_the_share_of_a_point():
@@ -129,7 +178,7 @@ def test_first_points_have_the_distribution_of_one_by_one(monkeypatch):
     rng = np.random.default_rng(0)
     draws = 20_000
     seen = Counter(
-        tuple(coreset_importance._drawn_by_distance(X, weights, 3, rng)[0]) for _ in range(draws)
+        tuple(coreset_importance._draw_by_distance(X, weights, 3, rng)[0]) for _ in range(draws)
     )
     assert set(seen) == set(exact)
     expected = [draws * exact[cells] for cells in exact]
@@ -141,19 +190,20 @@ def test_first_points_have_the_distribution_of_one_by_one(monkeypatch):
 def test_errors_stay_within_epsilon_at_the_promised_rate(method, epsilon):
     """200 drawn and 20 optimised sets of centres, chosen before the coresets are drawn."""
     X, delta = blobs(4, 60_000, 3), 0.1
+    spread = cost(X, np.ones(len(X)), X.mean(axis=0)[None])
     rng = np.random.RandomState(0)
     queries = [X[rng.choice(len(X), 3)] + rng.normal(size=(3, 3)) for _ in range(200)]
     queries += [bl.KMeans(3, random_state=s).fit(X[s::20]).cluster_centers_ for s in range(20)]
     costs = [cost(X, np.ones(len(X)), q) for q in queries]
-    spread = cost(X, np.ones(len(X)), X.mean(axis=0)[None])
     failures = np.zeros(len(queries))
     for seed in range(20):
         small = coreset(
             X, 3, method=method, epsilon=epsilon, delta=delta, queries=0, random_state=seed
         )
         assert small.bound.size < len(X)
+        reference = small.bound.reference_cost if method == "sensitivity" else spread
         for i, (query, exact) in enumerate(zip(queries, costs, strict=True)):
-            scale = exact if method == "sensitivity" else 0.5 * (exact + spread)
+            scale = 0.5 * (exact + reference)
             failures[i] += abs(cost(small.points, small.weights, query) - exact) > epsilon * scale
     assert failures.mean() / 20 <= delta
     assert failures.sum() == 0  # Bernstein is generous
@@ -164,7 +214,8 @@ def test_bounds_say_what_they_promise_and_what_they_cannot():
     assert "variance" in size_for("lightweight", 0.1, 0.1).statement
     sharp, rough = (size_for("sensitivity", eps, 0.1, 50.0).size for eps in (0.1, 0.2))
     assert 3.5 < sharp / rough < 4.1
-    with pytest.raises(ValueError, match="no bound with known constants"):
+    assert "rough centres" in size_for("sensitivity", 0.1, 0.1, 6.0).statement
+    with pytest.raises(ValueError, match="no bound is known"):
         size_for("adaptive", 0.1, 0.1)
     with pytest.raises(ValueError, match=r"must lie in \(0, 1\)"):
         size_for("uniform", 0.0, 0.1)
@@ -214,6 +265,7 @@ def test_the_same_seed_gives_the_same_points_and_says_so():
     ("options", "message"),
     [
         ({"size": 10, "method": "best"}, "method must be one of"),
+        ({"size": 10, "method": "adaptive"}, "one of sensitivity, lightweight, uniform, got"),
         ({"size": 10, "objective": "median"}, "objective must be one of"),
         ({}, "either a size or an epsilon"),
         ({"size": 10, "epsilon": 0.1}, "either a size or an epsilon"),
