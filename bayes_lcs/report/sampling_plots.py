@@ -1,4 +1,4 @@
-"""Pictures of learning-curve sampling: the curve, where it stopped, and why it may be cut short.
+"""Plots of learning-curve sampling: the curve, the stop, and convergence thresholds.
 
 Every function draws on one Axes and returns it.
 """
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
-    "last_forecast",
     "plot_convergence_curves",
     "plot_iterations",
     "plot_sampling_curve",
@@ -34,10 +33,10 @@ def plot_sampling_curve(
     *,
     x_scale: Literal["log", "linear"] = "log",
 ) -> Axes:
-    """Score on the hold-out against sample size, with the size chosen (the paper's Figure 3).
+    """Plot the score on the hold-out against sample size (the paper's Figure 3).
 
-    Both scales of the score are drawn: its own on the left, benefit on the right. A rule that fits
-    the curve has its last forecast drawn, with bands of two standard deviations.
+    The left axis has the score, with bars of two standard errors over the rows of the hold-out. The
+    right axis has the gain over the baseline, where the best model has 1.
 
     Parameters
     ----------
@@ -59,44 +58,38 @@ def plot_sampling_curve(
     axes = new_axes(ax, 6.5, 4.2)
     curve = result.curve
     axes.plot(curve["size"], curve["score"], "o-", linewidth=1.5, markersize=4, label="stages")
-    forecast = last_forecast(result)
-    if forecast:
-        sizes = np.array(sorted(forecast))
-        mean, sd = np.array([forecast[n] for n in sizes]).T
-        axes.plot(sizes, mean, "--", color="0.4", linewidth=1.2, label="forecast")
-        axes.fill_between(sizes, mean - 2 * sd, mean + 2 * sd, color="0.4", alpha=0.18, linewidth=0)
-    axes.axvline(result.sample_size, color="C3", linewidth=1.0, linestyle=":", label="chosen")
+    if curve["standard_error"].notna().all():
+        bars = 2 * curve["standard_error"]
+        axes.errorbar(curve["size"], curve["score"], bars, fmt="none", color="C0", capsize=2)
+    axes.plot(result.sample_size, result.score, "*", color="C2", markersize=9, label="best model")
+    axes.axvline(
+        result.sample_size, color="C3", linewidth=1.0, linestyle=":", label="rows of the best model"
+    )
     axes.set_xscale(x_scale)
     axes.set_xlabel("rows trained on")
     axes.set_ylabel("score on the hold-out")
-    full, base = result.full_score[0], result.baseline_score
-    if np.isfinite(full) and full != base:
-        scale = full - base
+    if result.gain > 0:
+        base, gain = result.baseline_score, result.gain
 
-        def to_benefit(score: Any) -> Any:
-            return (score - base) / scale
+        def to_gain(score: Any) -> Any:
+            return (score - base) / gain
 
-        def to_score(benefit: Any) -> Any:
-            return base + benefit * scale
+        def to_score(share: Any) -> Any:
+            return base + share * gain
 
-        right = axes.secondary_yaxis("right", functions=(to_benefit, to_score))
-        right.set_ylabel("benefit (estimated)" if result.is_estimate else "benefit")
+        right = axes.secondary_yaxis("right", functions=(to_gain, to_score))
+        right.set_ylabel("gain over the baseline (best model = 1)")
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
     return axes
 
 
-def last_forecast(result: LearningCurveResult) -> dict[int, tuple[float, float]]:
-    """Forecast score and standard deviation at sizes not yet visited, of the last decision."""
-    decisions = [stage.decision for stage in result.stages if stage.decision is not None]
-    return decisions[-1].forecast if decisions else {}
-
-
 def plot_stopping_line(result: LearningCurveResult, ax: Axes | None = None) -> Axes:
-    """Benefit against run time, and the line of slope α through the stop (the paper's Figure 1).
+    """Plot gain against run time, with the line of slope α through the stop (the paper's Figure 1).
 
-    Where the curve is steeper than the line, waiting pays; the height over a line of that slope
-    through the origin is utility.
+    The gain over the baseline is relative to that of the best model. Where the curve is steeper
+    than the line, waiting pays. The height over a line of that slope through the origin is the
+    utility, on this scale.
 
     Examples
     --------
@@ -110,21 +103,23 @@ def plot_stopping_line(result: LearningCurveResult, ax: Axes | None = None) -> A
     """
     axes = new_axes(ax, 6.5, 4.2)
     curve = result.curve
-    seconds, benefit = curve["elapsed_seconds"].to_numpy(), curve["benefit"].to_numpy()
-    axes.plot(seconds, benefit, "o-", linewidth=1.5, markersize=4, label="stages")
-    for size, x, y in zip(curve["size"], seconds, benefit, strict=True):
+    seconds, gain = curve["elapsed_seconds"].to_numpy(), curve["relative_gain"].to_numpy()
+    axes.plot(seconds, gain, "o-", linewidth=1.5, markersize=4, label="stages")
+    for size, x, y in zip(curve["size"], seconds, gain, strict=True):
         axes.annotate(f"{size:,}", (x, y), xytext=(4, -10), textcoords="offset points", fontsize=7)
     ends = np.linspace(0.0, max(float(seconds[-1]), result.runtime_seconds) * 1.05, 50)
     price = np.array([result.preferences.price(float(t)) for t in ends])
     stopped = result.preferences.price(float(seconds[-1]))
-    line = benefit[-1] - stopped + price
+    line = gain[-1] - stopped + price
     what = "equal utility" if result.preferences.cost is not None else "slope α"
     axes.plot(ends, line, "--", color="C3", linewidth=1.0, label=what)
-    if result.runtime_seconds > seconds[-1]:
-        label = f"final training, to {seconds_text(result.runtime_seconds)}"
-        axes.plot(result.runtime_seconds, result.benefit, "*", color="C2", label=label)
+    end = result.run.end
+    if result.gain > 0 and end is not result.stages[-1].fit:
+        label = f"training to the end, after {seconds_text(result.runtime_seconds)}"
+        share = (end.score - result.baseline_score) / result.gain
+        axes.plot(result.runtime_seconds, share, "*", color="C2", label=label)
     axes.set_xlabel("run time (seconds)")
-    axes.set_ylabel("benefit (estimated)" if result.is_estimate else "benefit")
+    axes.set_ylabel("gain over the baseline (best model = 1)")
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
     return axes
@@ -136,7 +131,7 @@ def plot_convergence_curves(
     *,
     x_scale: Literal["log", "linear"] = "log",
 ) -> Axes:
-    """Score against sample size, one line a convergence threshold γ (the paper's Figure 3).
+    """Plot the score against sample size, one line a threshold γ (the paper's Figure 3).
 
     Parameters
     ----------
@@ -152,7 +147,7 @@ def plot_convergence_curves(
 
 
 def plot_iterations(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Iterations to convergence against sample size, one line a threshold (the paper's Figure 2).
+    """Plot iterations against sample size, one line a threshold (the paper's Figure 2).
 
     Parameters
     ----------

@@ -33,7 +33,9 @@ class Abbreviation:
         if self.kind == "fixed" and "max_iter" in known:
             return {"max_iter": int(self.value)}
         if self.kind == "thresh" and "tol" in known:
-            return {"tol": self.value}
+            # The thresholds of the paper are relative to the improvement since the start.
+            relative = {"stopping": "relative"} if "stopping" in known else {}
+            return {"tol": self.value, **relative}
         if self.kind == "fixed" and hasattr(estimator, "partial_fit"):
             return None
         needed = "max_iter or partial_fit" if self.kind == "fixed" else "tol"

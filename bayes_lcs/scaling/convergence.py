@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bayes_lcs.core.progress import progress_bar
+from bayes_lcs.scaling.abbreviation import Abbreviation
 from bayes_lcs.scaling.controller import stage_sizes
 from bayes_lcs.scaling.default_sizes import (
     default_holdout_size,
@@ -78,7 +79,9 @@ def convergence_curves(
         holdout_size = default_holdout_size(rows.num_rows)
     trainers = {
         threshold: EstimatorTrainer(
-            clone(estimator).set_params(tol=threshold),
+            clone(estimator).set_params(
+                **(Abbreviation("thresh", threshold).parameters(estimator) or {})
+            ),
             rows,
             holdout_size=holdout_size,
             scoring=scoring,

@@ -1,11 +1,13 @@
-"""What the next training run will cost, from the runs so far.
+"""Expected cost of the next training run, from the runs so far.
 
 Meek, Thiesson and Heckerman (2002), equation 4: ``c1 · I · n + c2 · I + c3`` for ``I`` iterations
 over ``n`` rows: E steps, M steps, and scoring the hold-out. They time the steps inside their
 program. A run of any estimator is seen from outside only, so the constants are found by least
-squares with no constant below zero, and there are two more terms: ``c4 · n`` for work on each row
-that is done once (coding, copying), and a constant for starting at all. Errors are relative to the
-time of each run. From one run nothing can be told apart, and all is put down to ``I · n``.
+squares with no constant below zero, and there are three more terms: ``c4 · n`` for work on each row
+that is done once (coding, copying), a constant for starting at all, and a constant for the first
+run on a sample of a new size, for which estimators of JAX compile their programs. Errors are
+relative to the time of each run. From one run nothing can be told apart, and all is put down to
+``I · n``.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ class CostModel:
 
     Attributes
     ----------
-    row_iteration, row, iteration, run
-        Seconds for each row and iteration (c1), each row, each iteration (c2), and each run.
+    row_iteration, row, iteration, run, first
+        Seconds for each row and iteration (c1), each row, each iteration (c2), each run, and the
+        first run on a sample of a new size.
     score
         Seconds to score the hold-out (c3).
     components
@@ -39,26 +42,36 @@ class CostModel:
     row: float
     iteration: float
     run: float
+    first: float
     score: float
     components: int | None = None
 
-    def seconds(self, size: int, iterations: float, components: int | None = None) -> float:
-        """Expected seconds of a run, with scoring and without reading.
+    def seconds(
+        self,
+        size: int,
+        iterations: float,
+        components: int | None = None,
+        *,
+        is_first: bool = False,
+    ) -> float:
+        """Return the expected seconds of a run, with scoring and without reading.
 
         Examples
         --------
-        >>> CostModel(1e-6, 0.0, 0.01, 0.5, 0.2).seconds(100_000, iterations=20)
+        >>> cost = CostModel(1e-6, 0.0, 0.01, run=0.5, first=1.0, score=0.2)
+        >>> round(cost.seconds(100_000, iterations=20), 9)
         2.9
         """
         factor = 1.0
         if components is not None and self.components is not None:
             factor = components / self.components
         each = self.row_iteration * size + self.iteration
-        return float(iterations * factor * each + self.row * size + self.run + self.score)
+        once = self.run + self.score + (self.first if is_first else 0.0)
+        return float(iterations * factor * each + self.row * size + once)
 
 
 def fit_cost_model(fits: Sequence[Fit]) -> CostModel:
-    """The constants that explain the runs so far.
+    """Return the constants that explain the runs so far.
 
     Examples
     --------
@@ -73,16 +86,16 @@ def fit_cost_model(fits: Sequence[Fit]) -> CostModel:
     reference = next((fit.components for fit in fits if fit.components is not None), None)
     rows = np.array([_terms(fit, reference) for fit in fits])
     seconds = np.array([max(fit.fit_seconds, 1e-12) for fit in fits])
-    scale = rows.max(axis=0)
+    scale = np.maximum(rows.max(axis=0), 1e-300)  # no run may be the first of its size
     solution, _ = nnls(rows / scale / seconds[:, None], np.ones(len(fits)))
     if len(fits) == 1:
-        solution = np.array([seconds[0], 0.0, 0.0, 0.0])
-    row_iteration, row, iteration, run = (float(c) for c in solution / scale)
+        solution = np.array([seconds[0], 0.0, 0.0, 0.0, 0.0])
+    row_iteration, row, iteration, run, first = (float(c) for c in solution / scale)
     score = float(np.mean([fit.score_seconds for fit in fits]))
-    return CostModel(row_iteration, row, iteration, run, score, reference)
+    return CostModel(row_iteration, row, iteration, run, first, score, reference)
 
 
 def _terms(fit: Fit, reference: int | None) -> NDArray[np.float64]:
     factor = 1.0 if reference is None or fit.components is None else fit.components / reference
     iterations = fit.iterations * factor
-    return np.array([iterations * fit.size, fit.size, iterations, 1.0])
+    return np.array([iterations * fit.size, fit.size, iterations, 1.0, float(fit.is_first)])

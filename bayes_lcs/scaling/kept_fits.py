@@ -17,8 +17,10 @@ _NUMBERS = ("score", "iterations", "fit_seconds", "score_seconds", "read_seconds
 
 def fit_arrays(fit: Fit) -> Arrays:
     """A run and its model; without its model if that cannot be kept."""
+    rows = {} if fit.row_scores is None else {"row_scores": fit.row_scores}
     return {
         **(model_arrays(fit.model) or {}),
+        **rows,
         "size": np.asarray(fit.size),
         "mode": np.asarray(fit.mode),
         "components": np.asarray(-1 if fit.components is None else fit.components),
@@ -38,4 +40,5 @@ def fit_from_arrays(written: Arrays, like: Any) -> Fit | None:
         **dict(zip(_NUMBERS, written["numbers"].tolist(), strict=True)),
         components=None if components < 0 else components,
         model=model_from_arrays(written, like),
+        row_scores=written.get("row_scores"),
     )

@@ -4,10 +4,11 @@ C. Meek, B. Thiesson and D. Heckerman, "The learning-curve sampling method appli
 clustering", JMLR 2 (2002), 397-418. Samples of growing size, each containing the last, are trained
 on until what more rows are expected to add is not worth the time that they are expected to take.
 
-Where this differs from the paper: costs are seen from outside the estimator
-(`bayes_lcs.scaling.cost_model`); run time has everything in it that the user waits for, reading and
-the baseline too; and the denominator of benefit takes the best score so far, as the paper advises
-for curves with noise.
+Where this differs from the paper: the rule takes the noise of the curve into account
+(`bayes_lcs.scaling.stopping`); stops that runs cut short call for are confirmed by full training
+(`bayes_lcs.scaling.controller`); the best model is returned and not the last; costs are measured
+from outside the estimator (`bayes_lcs.scaling.cost_model`); and run time is all that the user waits
+for, reading and the baseline too.
 """
 
 from __future__ import annotations
@@ -23,24 +24,22 @@ from bayes_lcs.core.growing_table import AddRow, growing_table
 from bayes_lcs.io.sampler import RowSource
 from bayes_lcs.scaling.abbreviation import abbreviation
 from bayes_lcs.scaling.baseline import default_baseline
-from bayes_lcs.scaling.controller import Rule, Run, Stage, run_stages, stage_sizes
+from bayes_lcs.scaling.controller import Rule, Stage, run_stages, stage_sizes
 from bayes_lcs.scaling.default_sizes import default_initial_size, num_components_of
-from bayes_lcs.scaling.hindsight import hindsight
 from bayes_lcs.scaling.known_values import with_known_values
-from bayes_lcs.scaling.lookahead import fitted
 from bayes_lcs.scaling.num_clusters import ComponentSearch
 from bayes_lcs.scaling.rates import benefit_per_hour, seconds_text
 from bayes_lcs.scaling.result import LearningCurveResult
-from bayes_lcs.scaling.stopping import Decision, myopic, within_memory
+from bayes_lcs.scaling.stopping import myopic, within_memory
 from bayes_lcs.scaling.trainer import EstimatorTrainer
 from bayes_lcs.scaling.training_rows import open_rows
 from bayes_lcs.scaling.utility import Preferences
 
 __all__ = ["learning_curve_sample"]
 
-METHODS = ("myopic", "fitted", "full", "oracle")
+METHODS = ("myopic", "full")
 
-COLUMNS = ("rows", "score", "benefit (best = 1)", "after", "decision")
+COLUMNS = ("rows", "score", "gain (best = 1)", "after", "decision")
 """Of the table of stages that is shown while they are trained."""
 
 
@@ -54,20 +53,23 @@ def learning_curve_sample(
     growth: float = 2.0,
     holdout_size: int | None = None,
     abbreviated: str | None = None,
-    method: Literal["myopic", "fitted", "full", "oracle"] = "myopic",
+    method: Literal["myopic", "full"] = "myopic",
     components: Sequence[int] | None = None,
     baseline: Any = None,
     baseline_size: int = 10_000,
     most_rows: int | None = None,
     benefit: Callable[[float], float] | None = None,
     cost: Callable[[float], float] | None = None,
-    scoring: Callable[..., float] | None = None,
+    scoring: Callable[..., Any] | None = None,
     warm_up: bool = True,
     random_state: int = 0,
     progress: bool | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> LearningCurveResult:
-    """Train on as many rows as are worth it.
+    """Train on as many rows as are worth it, and return the best model.
+
+    Samples of growing size are trained on until the next one is not expected to be worth its time.
+    The model with the best score on the hold-out is returned, whichever sample it comes from.
 
     Parameters
     ----------
@@ -82,7 +84,8 @@ def learning_curve_sample(
         file, which then is not a feature.
     alpha
         What waiting costs, in benefit per hour, or a text such as ``"1% per 10 minutes"``. Benefit
-        is 0 for the baseline and 1 for full training on all rows.
+        is 0 for the baseline and 1 for full training on all rows. With 0 time costs nothing, and
+        all rows are used.
     initial_size, growth
         Rows of the first sample, and the factor by which samples grow. By default an eighth of the
         rows, but no more than 40,000, and no fewer than 200 or the number of components.
@@ -92,12 +95,11 @@ def learning_curve_sample(
     abbreviated
         How stages are cut short: ``"fixed-1"`` (one iteration, likewise 3, 5, 10, …),
         ``"thresh-0.1"`` (``tol=0.1``, likewise 0.01, …), or None for full training at every stage.
-        ``fixed`` needs ``max_iter`` or ``partial_fit``, ``thresh`` needs ``tol``. The last training
-        goes to the end, from the parameters found if the estimator has ``warm_start``.
-    method : {"myopic", "fitted", "full", "oracle"}
-        The paper's rule, which looks one stage ahead; a rule that fits the curve and looks at all
-        sizes ahead; all rows at once; or all stages, and then the one that the myopic rule would
-        have chosen had it known the future (costly: for comparisons).
+        ``fixed`` needs ``max_iter`` or ``partial_fit``, ``thresh`` needs ``tol``. Where such stages
+        say stop, the sample is trained to the end, from the parameters found if the estimator has
+        ``warm_start``, and the rule is asked again with the score of that training.
+    method : {"myopic", "full"}
+        The rule that looks one stage ahead, or full training on all rows at once.
     components
         Growing numbers of components to choose from as the sample grows, in place of the
         estimator's ``n_components``; larger ones are tried again at every stage. Needs full
@@ -108,12 +110,12 @@ def learning_curve_sample(
     baseline_size
         Rows on which the baseline is trained.
     most_rows
-        Rows of the largest sample that fits into memory: no larger one is trained on by
-        ``"myopic"`` and ``"fitted"``.
+        Rows of the largest sample that fits into memory: ``"myopic"`` trains on no larger one.
     benefit, cost
         Functions of relative benefit and of seconds, in place of themselves and of ``alpha``.
     scoring
-        ``scoring(model, X, y)`` in place of the estimator's ``score``; larger is better.
+        ``scoring(model, X, y)`` in place of the estimator's ``score``; larger is better. It returns
+        a number, or an array with the score of each row, which gives standard errors too.
     warm_up
         Make one run of one iteration on the first sample and throw it away, so that compilation
         is not taken for the cost of rows. Its time counts as run time.
@@ -128,8 +130,10 @@ def learning_curve_sample(
     Returns
     -------
     LearningCurveResult
-        Chosen size, model, benefit, run time, utility, speedup, overhead, and the curve. Ctrl-C
-        after the first stage ends the run with what there is, and warns.
+        The best model, its score and gain over the baseline with intervals, run time, and the
+        curve. Benefit and utility, which are relative to full training on all rows, are NaN unless
+        that has been done. Ctrl-C after the first stage ends the run with the best model so far,
+        and warns.
 
     Examples
     --------
@@ -142,19 +146,23 @@ def learning_curve_sample(
     ...     GaussianMixture(3, random_state=0), X, alpha="1% per second",
     ...     initial_size=500, holdout_size=2000,
     ... )
-    >>> bool(abs(result.benefit - 1) < 0.1)
+    >>> low, high = result.gain_interval
+    >>> bool(0 < low < result.score - result.baseline_score < high)
     True
     """
     if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        raise ValueError(
+            f"method must be one of {', '.join(METHODS)}, got {method!r} ('fitted' and 'oracle' "
+            "were removed)"
+        )
     short = abbreviation(abbreviated)
     if short is not None and method == "full":
         short = None
     search = None if components is None else ComponentSearch(components)
-    if search is not None and (short is not None or method in ("full", "oracle")):
+    if search is not None and (short is not None or method == "full"):
         raise ValueError(
             "the number of components is chosen by full training at every stage: use "
-            "abbreviated=None and method='myopic' or 'fitted'"
+            "abbreviated=None and method='myopic'"
         )
     preferences = Preferences(benefit_per_hour(alpha), benefit, cost)
     began = clock()
@@ -173,28 +181,26 @@ def learning_curve_sample(
     if baseline is None or hasattr(baseline, "fit"):
         start = default_baseline(estimator) if baseline is None else baseline
         base_fit = trainer.fit_baseline(start, baseline_size)
-        base, spent = base_fit.score, spent + base_fit.seconds
+        base, base_rows, spent = base_fit.score, base_fit.row_scores, spent + base_fit.seconds
     else:
-        base = float(baseline)
+        base, base_rows = float(baseline), None
     if warm_up:
         spent += trainer.warm_up(initial_size)
     first = f"training on {sizes[0]:,} rows"
     with growing_table("learning curve", len(sizes), COLUMNS, first, progress) as add_row:
-        if method == "oracle":
-            run = _oracle_run(trainer, sizes, base, preferences, spent)
-        else:
-            run = run_stages(
-                trainer,
-                sizes,
-                base,
-                preferences,
-                _rule(method, random_state, most_rows),
-                spent=spent,
-                clock=clock,
-                abbreviated_iterations=None if short is None else short.iterations,
-                components=search,
-                report=partial(_report, add_row, base),
-            )
+        run = run_stages(
+            trainer,
+            sizes,
+            base,
+            preferences,
+            _rule(method, most_rows),
+            base_rows=base_rows,
+            spent=spent,
+            clock=clock,
+            abbreviated_iterations=None if short is None else short.iterations,
+            components=search,
+            report=partial(_report, add_row, base),
+        )
     if run.interrupted:
         warnings.warn(run.interrupted, InterruptedWarning, stacklevel=2)
     return LearningCurveResult(
@@ -209,9 +215,8 @@ def learning_curve_sample(
     )
 
 
-def _rule(method: str, seed: int, most_rows: int | None) -> Rule:
-    rule: Rule = partial(fitted, seed=seed) if method == "fitted" else myopic
-    return rule if most_rows is None or method == "full" else within_memory(rule, most_rows)
+def _rule(method: str, most_rows: int | None) -> Rule:
+    return myopic if most_rows is None or method == "full" else within_memory(myopic, most_rows)
 
 
 def _reading(rows: RowSource) -> dict[str, int]:
@@ -219,34 +224,14 @@ def _reading(rows: RowSource) -> dict[str, int]:
 
 
 def _report(add_row: AddRow, base: float, stage: Stage, steps: int) -> None:
-    """Show a stage: size, score, what it is above the baseline, seconds, decision and reason."""
+    """Show a stage: size, score, gain over the baseline, seconds, decision and reason."""
     decision = stage.decision
     cells = (
         f"{stage.fit.size:,}",
-        f"{stage.score:.5g}",
+        f"{stage.fit.score:.5g}",
         seconds_text(stage.elapsed),
         "" if decision is None else decision.reason,
     )
     following = None if decision is None else decision.next_size
     status = "the last training" if following is None else f"training on {following:,} rows"
-    add_row(cells, stage.score - base, steps=steps, status=status)
-
-
-def _oracle_run(
-    trainer: EstimatorTrainer,
-    sizes: Sequence[int],
-    base: float,
-    preferences: Preferences,
-    spent: float,
-) -> Run:
-    """All stages, of which the oracle's choice and those before it are kept and charged."""
-    known = hindsight(trainer, sizes, base, spent=spent)
-    place = known.oracle(preferences)
-    run = Run(base, fits=list(known.finals), spent=known.seconds[place], final=known.finals[place])
-    for number in range(place + 1):
-        fit, last = known.finals[number], number == place
-        reason = "stops: knows that the next stage does not pay" if last else "goes on: it pays"
-        following = None if last else sizes[number + 1]
-        decision = Decision(last, following, None, None, None, "oracle", reason)
-        run.stages.append(Stage(fit, fit.score, known.seconds[number], None, decision))
-    return run
+    add_row(cells, stage.fit.score - base, steps=steps, status=status)

@@ -1,34 +1,46 @@
-"""What learning-curve sampling found, and how."""
+"""Result of learning-curve sampling: the best model, the curve, and intervals of what was measured.
+
+All claims are about models that were trained and rows that were held out. Scores and gains have
+standard errors over the rows of the hold-out. Benefit and utility are relative to full training on
+all rows: they are known if the run came to that, or after `LearningCurveResult.compared_with`.
+Otherwise they are NaN, and nothing is extrapolated.
+
+The model is chosen as the best of several on the same hold-out. The intervals therefore hold for
+all of these models at once (Bonferroni), and so for the chosen one.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.scaling.controller import Run, Stage
-from bayes_lcs.scaling.forecast import forecast
 from bayes_lcs.scaling.rates import rate_text, seconds_text
-from bayes_lcs.scaling.stages import Fit
+from bayes_lcs.scaling.stages import Fit, RowScores, mean_error
 from bayes_lcs.scaling.utility import Preferences, relative_benefit
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LearningCurveResult"]
+__all__ = ["LEVEL", "LearningCurveResult"]
+
+LEVEL = 0.95
+"""Probability of the intervals, over draws of the hold-out."""
+
+NAN = float("nan")
 
 
 @dataclass(frozen=True)
 class LearningCurveResult:
-    """The sample size chosen, the model, and the curve that led there.
-
-    Benefit is relative to full training on all rows, which was spared: unless that is known
-    (``reference``), benefit, utility and speedup are estimates from the fitted curve and the
-    measured costs, and say so.
+    """Best model of a learning curve, with its score, its gain and its cost.
 
     Attributes
     ----------
@@ -45,7 +57,7 @@ class LearningCurveResult:
     reading
         Passes over files and rows read.
     reference
-        Score and seconds of full training on all rows, if known.
+        Full training on all rows, from another result; see `compared_with`.
     """
 
     run: Run
@@ -56,24 +68,23 @@ class LearningCurveResult:
     holdout_size: int
     random_state: int
     reading: dict[str, int]
-    reference: tuple[float, float] | None = None
+    reference: Fit | None = None
 
-    # What was chosen ---------------------------------------------------------------------------
+    # The model ---------------------------------------------------------------------------------
 
     @property
-    def _final(self) -> Fit:
-        assert self.run.final is not None
-        return self.run.final
+    def _best(self) -> Fit:
+        return self.run.best
 
     @property
     def model(self) -> Any:
-        """The fitted estimator."""
-        return self._final.model
+        """The fitted estimator with the best score on the hold-out, of all stages."""
+        return self._best.model
 
     @property
     def sample_size(self) -> int:
-        """The number of rows chosen, ``N_lc``."""
-        return self._final.size
+        """The number of rows that the model was trained on."""
+        return self._best.size
 
     @property
     def initial_size(self) -> int:
@@ -83,17 +94,7 @@ class LearningCurveResult:
     @property
     def components(self) -> int | None:
         """The number of components, if it was chosen too."""
-        return self._final.components
-
-    @property
-    def score(self) -> float:
-        """The model's score on the hold-out."""
-        return self._final.score
-
-    @property
-    def baseline_score(self) -> float:
-        """The baseline's score on the hold-out."""
-        return self.run.base
+        return self._best.components
 
     @property
     def stages(self) -> list[Stage]:
@@ -107,120 +108,179 @@ class LearningCurveResult:
 
     @property
     def stop_reason(self) -> str:
-        """Why it ended, in a sentence."""
+        """The reason why the run ended, in a sentence."""
         if self.run.interrupted:
             return self.run.interrupted
         decision = self.stages[-1].decision
         return "" if decision is None else decision.reason
 
-    # The scale of benefit ----------------------------------------------------------------------
+    # Measured on the hold-out --------------------------------------------------------------------
 
     @property
-    def is_estimate(self) -> bool:
-        """Whether the score of full training on all rows is estimated."""
-        return self.reference is None and not self._all_rows
+    def score(self) -> float:
+        """The model's score on the hold-out."""
+        return self._best.score
 
     @property
-    def _all_rows(self) -> bool:
-        return self.sample_size == self.total_rows and self._final.mode != "abbreviated"
+    def score_standard_error(self) -> float:
+        """Standard error of the score over the rows of the hold-out; NaN if rows have no scores."""
+        return mean_error(self._best.row_scores)
 
-    @cached_property
-    def full_score(self) -> tuple[float, float]:
-        """Score of full training on all rows, with its standard deviation; NaN if unknown."""
+    @property
+    def score_interval(self) -> tuple[float, float]:
+        """95 % interval of the model's expected score on new rows; NaN if rows have no scores."""
+        return self._interval(self.score, self.score_standard_error)
+
+    @property
+    def baseline_score(self) -> float:
+        """The baseline's score on the hold-out."""
+        return self.run.base
+
+    @property
+    def gain(self) -> float:
+        """The model's score less that of the baseline."""
+        return self.score - self.baseline_score
+
+    @property
+    def gain_interval(self) -> tuple[float, float]:
+        """95 % interval of the gain on new rows, from the differences row by row."""
+        return self._interval(self.gain, mean_error(self._best.row_scores, self._base_rows))
+
+    def _interval(self, value: float, error: float) -> tuple[float, float]:
+        half = self._quantile * error
+        return value - half, value + half
+
+    @property
+    def _base_rows(self) -> RowScores | float:
+        return self.run.base if self.run.base_rows is None else self.run.base_rows
+
+    @property
+    def _quantile(self) -> float:
+        """Quantile of Student's distribution for all models among which the best was chosen."""
+        from scipy.stats import t
+
+        tail = (1.0 - LEVEL) / 2 / len(self.run.candidates)
+        return float(t.isf(tail, max(self.holdout_size - 1, 1)))
+
+    # Relative to full training on all rows -------------------------------------------------------
+
+    @property
+    def _full(self) -> Fit | None:
+        """Full training on all rows, if it has been done."""
         if self.reference is not None:
-            return self.reference[0], 0.0
-        if self._all_rows:
-            return self.score, 0.0
-        sizes = [stage.fit.size for stage in self.stages]
-        scores = [stage.score for stage in self.stages]
-        if max(scores) <= self.baseline_score:
-            return float("nan"), float("nan")
-        ahead = forecast(sizes, scores, self.baseline_score, [], self.total_rows)
-        return ahead.mean_and_sd(self.total_rows)
+            return self.reference
+        done = (f for f in self.run.fits if f.mode == "full" and f.size == self.total_rows)
+        whole = [fit for fit in done if not fit.interrupted and fit.components == self.components]
+        return whole[0] if whole else None
 
     @property
     def benefit(self) -> float:
-        """Benefit relative to full training on all rows (equation 1); NaN if that adds nothing."""
-        return self._benefit_if(self.full_score[0])
+        """Share of the gain of full training on all rows (equation 1).
 
-    def _benefit_if(self, full: float) -> float:
-        base = self.baseline_score
-        return float("nan") if full == base else relative_benefit(self.score, base, full)
+        NaN if full training on all rows has not been done, or is no better than the baseline.
+        """
+        full = self._full
+        if full is None or full.score <= self.baseline_score:
+            return NAN
+        return relative_benefit(self.score, self.baseline_score, full.score)
 
     @property
     def benefit_interval(self) -> tuple[float, float]:
-        """Benefit if full training scored two standard deviations more, or less, than estimated."""
-        score, sd = self.full_score
-        ends = (score + 2 * sd, score - 2 * sd)
-        low, high = (self._benefit_if(end) for end in ends)
-        return low, high
+        """95 % interval of the benefit on new rows, by Fieller's method.
 
-    # Time ----------------------------------------------------------------------------------------
+        It is unbounded where the gain of full training is not clearly above zero, and NaN where
+        the benefit is, or where rows have no scores.
+        """
+        full, own = self._full, self._best
+        if full is None or math.isnan(self.benefit):
+            return NAN, NAN
+        if full is own:
+            return 1.0, 1.0
+        if full.row_scores is None or own.row_scores is None:
+            return NAN, NAN
+        return _ratio_interval(
+            own.row_scores - self._base_rows, full.row_scores - self._base_rows, self._quantile
+        )
 
     @property
     def runtime_seconds(self) -> float:
-        """All seconds: reading, baseline, every stage, deciding, and the last training."""
+        """All seconds: reading, compiling, baseline, every stage, deciding, the last training."""
         return self.run.spent
 
     @property
     def utility(self) -> float:
-        """Worth of the benefit less the cost of the time (equation 3)."""
+        """Worth of the benefit less the cost of the time (equation 3); NaN if benefit is."""
+        if math.isnan(self.benefit):
+            return NAN
         return self.preferences.utility(self.benefit, self.runtime_seconds)
 
     @property
-    def full_seconds(self) -> float:
-        """Seconds of full training on all rows: measured, or by the cost model."""
-        if self.reference is not None:
-            return self.reference[1]
-        return self._training_seconds(self.total_rows)
-
-    @property
-    def speedup(self) -> float:
-        """Seconds of full training on all rows over those of this run."""
-        return self.full_seconds / self.runtime_seconds
-
-    @property
-    def overhead(self) -> float:
-        """Seconds of this run over those of full training on the rows chosen alone."""
-        return self.runtime_seconds / self._training_seconds(self.sample_size)
-
-    def _training_seconds(self, size: int) -> float:
-        """Full training on so many rows from the start: as measured, or by the cost model."""
-        own = self.components
-        full = [fit for fit in self.run.fits if fit.mode == "full" and fit.components == own]
-        for fit in full:
-            if fit.size == size:
-                return fit.seconds
-        iterations = sum(fit.iterations for fit in full) / len(full)
-        return self.run.cost.seconds(size, iterations, own)
+    def utility_interval(self) -> tuple[float, float]:
+        """95 % interval of the utility on new rows: that of the benefit, less the cost."""
+        low, high = self.benefit_interval
+        if math.isnan(low):
+            return NAN, NAN
+        ends = []
+        for benefit in (low, high):
+            # A user's function may not be defined for a benefit that is infinite or negative.
+            if self.preferences.benefit is not None and not 0.0 <= benefit < math.inf:
+                return NAN, NAN
+            ends.append(self.preferences.utility(benefit, self.runtime_seconds))
+        return ends[0], ends[1]
 
     def compared_with(self, full: LearningCurveResult) -> LearningCurveResult:
-        """The same result with benefit and speedup against a run with ``method="full"``."""
+        """Return the same result with benefit and utility relative to a run with ``method="full"``.
+
+        Both runs must have the same rows, the same hold-out and the same ``random_state``.
+
+        Examples
+        --------
+        >>> import numpy as np, bayes_lcs as bl
+        >>> from sklearn.mixture import GaussianMixture
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(4000, 2)) + 4 * rng.integers(3, size=(4000, 1))
+        >>> found, full = (
+        ...     bl.learning_curve_sample(GaussianMixture(3, random_state=0), X, method=method)
+        ...     for method in ("myopic", "full")
+        ... )
+        >>> known = found.compared_with(full)
+        >>> known.benefit_interval[0] <= known.benefit <= known.benefit_interval[1]
+        True
+        """
         if full.sample_size != full.total_rows or full.total_rows != self.total_rows:
             raise ValueError("the other result must come from full training on all the same rows")
-        return replace(self, reference=(full.score, full.runtime_seconds))
+        if (full.holdout_size, full.random_state) != (self.holdout_size, self.random_state):
+            raise ValueError(
+                "the other result has another hold-out; use the same holdout_size and random_state"
+            )
+        return replace(self, reference=full.run.best)
 
-    # Showing and keeping -------------------------------------------------------------------------
+    # Output --------------------------------------------------------------------------------------
 
     @cached_property
     def curve(self) -> pd.DataFrame:
-        """One row a stage: scores, times, and what was expected and decided after it."""
+        """One row a stage: what was measured, what was expected, and what was decided.
+
+        ``score`` is measured on the hold-out, and ``relative_gain`` is its gain over the baseline
+        as a share of the model's. ``assumed_score`` is what the rule takes for full training: the
+        score, with the offset of the first stage added where stages are cut short.
+        """
         import pandas as pd
 
-        full = self.full_score[0]
         rows = []
         for number, stage in enumerate(self.stages, start=1):
             fit, decision = stage.fit, stage.decision
-            scale = full - self.baseline_score  # zero where all rows are alike, or not known
-            benefit = (stage.score - self.baseline_score) / scale if scale else float("nan")
             row: dict[str, Any] = {
                 "stage": number,
                 "size": fit.size,
                 "components": fit.components,
                 "mode": fit.mode,
-                "score": stage.score,
-                "measured_score": fit.score,
-                "benefit": benefit,
+                "score": fit.score,
+                "standard_error": mean_error(fit.row_scores),
+                "relative_gain": (fit.score - self.baseline_score) / self.gain
+                if self.gain > 0
+                else NAN,
+                "assumed_score": stage.score,
                 "iterations": fit.iterations,
                 "fit_seconds": fit.fit_seconds,
                 "score_seconds": fit.score_seconds,
@@ -231,6 +291,7 @@ class LearningCurveResult:
             if decision is not None:
                 row |= {
                     "expected_gain": decision.expected_gain,
+                    "largest_gain": decision.largest_gain,
                     "expected_cost": decision.expected_cost,
                     "expected_seconds": decision.expected_seconds,
                     "rule": decision.rule,
@@ -242,7 +303,11 @@ class LearningCurveResult:
 
     def summary(self) -> dict[str, Any]:
         """All figures of the result by name, without the model."""
-        low, high = self.benefit_interval
+        intervals = {
+            f"{name}_{end}": value
+            for name in ("score", "gain", "benefit", "utility")
+            for end, value in zip(("low", "high"), getattr(self, f"{name}_interval"), strict=True)
+        }
         return {
             "method": self.method,
             "abbreviated": self.abbreviated,
@@ -250,17 +315,14 @@ class LearningCurveResult:
             "total_rows": self.total_rows,
             "components": self.components,
             "score": self.score,
+            "score_standard_error": self.score_standard_error,
             "baseline_score": self.baseline_score,
-            "full_score": self.full_score[0],
-            "full_score_sd": self.full_score[1],
+            "gain": self.gain,
             "benefit": self.benefit,
-            "benefit_low": low,
-            "benefit_high": high,
             "runtime_seconds": self.runtime_seconds,
             "utility": self.utility,
-            "speedup": self.speedup,
-            "overhead": self.overhead,
-            "estimated": self.is_estimate,
+            **intervals,
+            "level": LEVEL,
             "alpha_per_hour": self.preferences.alpha,
             "holdout_size": self.holdout_size,
             "initial_size": self.initial_size,
@@ -272,9 +334,10 @@ class LearningCurveResult:
         }
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write figures and curve as JSON, or the curve alone as CSV; the model is not in it.
+        """Write figures and curve as JSON, or the curve alone as CSV, by the ending of the name.
 
-        Which of the two, the ending of the name says.
+        The model is not written. Numbers that JSON cannot hold become null. An existing file is
+        replaced.
         """
         target = Path(path)
         if target.suffix not in (".json", ".csv"):
@@ -285,45 +348,87 @@ class LearningCurveResult:
                 self.curve.to_csv(temporary, index=False)
                 return
             curve = json.loads(self.curve.to_json(orient="records"))
-            content = {"result": _without_nan(self.summary()), "curve": curve}
+            content = {"result": _finite(self.summary()), "curve": curve}
             temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", "utf-8")
 
         return write_atomically(target, write)
 
     def explain(self) -> str:
-        """The course of the run, a line a stage, and both scales."""
-        scale = self.full_score[0] - self.baseline_score
-        end = f"{self.full_score[0]:.6g} (all rows{', estimated' if self.is_estimate else ''})"
+        """Return the course of the run, a line a stage, with the units of benefit and time."""
         rows = f"{self.total_rows:,} rows to train on, {self.holdout_size:,} held out"
-        of_benefit = (
-            f"benefit 1 is {scale:.4g} of score, from {self.baseline_score:.6g} (base) to {end}"
-            if scale > 0.0
+        scale = (
+            f"benefit 1 of the decisions is the best gain so far over the base, which scores "
+            f"{self.baseline_score:.6g}; {self.gain:.4g} at the end"
+            if self.gain > 0.0
             else "benefit means nothing here: no model is better than the base, which scores "
             f"{self.baseline_score:.6g}"
         )
-        lines = [f"{rows}; α = {rate_text(self.preferences.alpha)}", of_benefit]
+        lines = [f"{rows}; α = {rate_text(self.preferences.alpha)}", scale]
         for stage in self.stages:
             reason = "" if stage.decision is None else stage.decision.reason
             lines.append(
-                f"{stage.fit.size:>10,} rows: score {stage.score:.6g}, "
+                f"{stage.fit.size:>10,} rows: score {stage.fit.score:.6g}, "
                 f"{seconds_text(stage.elapsed)} so far; {reason}"
             )
+        if self.abbreviated is not None:
+            lines += [
+                f"{end.size:>10,} rows, trained to the end: score {end.score:.6g}"
+                for end in self.run.ends.values()
+            ]
+        if self._best is not self.run.end:
+            lines.append(f"the best score is that of {self.sample_size:,} rows, not of the last")
         lines.append(repr(self))
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        about = "about " if self.is_estimate else ""
-        is_better = self.full_score[0] > self.baseline_score
-        benefit = f"{about}{self.benefit:.3f}, " if is_better else "none above the base, "
-        utility = f"utility {about}{self.utility:.3f}, " if is_better else ""
         name = self.method if self.abbreviated is None else f"{self.method}, {self.abbreviated}"
-        text = (
-            f"LearningCurveResult({name}: {self.sample_size:,} of {self.total_rows:,} rows, "
-            f"benefit {benefit}{seconds_text(self.runtime_seconds)}, "
-            f"{utility}speedup {about}{self.speedup:.1f}"
-        )
-        return f"{text}, interrupted)" if self.interrupted else f"{text})"
+        parts = [
+            f"LearningCurveResult({name}: {self.sample_size:,} of {self.total_rows:,} rows",
+            f"score {_with_error(self.score, self.score_standard_error)}",
+            f"gain {_between(self.gain, self.gain_interval)}"
+            if self.gain > 0
+            else "no gain over the base",
+        ]
+        if not math.isnan(self.benefit):
+            parts.append(f"benefit {_between(self.benefit, self.benefit_interval)}")
+            parts.append(f"utility {self.utility:.3f}")
+        parts.append(seconds_text(self.runtime_seconds))
+        if self.interrupted:
+            parts.append("interrupted")
+        return ", ".join(parts) + ")"
 
 
-def _without_nan(figures: dict[str, Any]) -> dict[str, Any]:
-    return {key: None if value != value else value for key, value in figures.items()}
+def _ratio_interval(top: RowScores, bottom: RowScores, quantile: float) -> tuple[float, float]:
+    """Return Fieller's interval of the ratio of two means over the same rows.
+
+    Ratios ``r`` for which the mean of ``top - r bottom`` is within ``quantile`` of its standard
+    errors of zero.
+    """
+    if top.size < 2:
+        return -math.inf, math.inf
+    x, y = float(top.mean()), float(bottom.mean())
+    xx, xy, _, yy = (quantile**2 / top.size * np.cov(top, bottom)).ravel().tolist()
+    a, b, c = y**2 - yy, x * y - xy, x**2 - xx
+    if a <= 0:  # a mean below the line that is not clearly apart from zero
+        return -math.inf, math.inf
+    half = math.sqrt(max(b**2 - a * c, 0.0)) / a
+    return b / a - half, b / a + half
+
+
+def _with_error(value: float, error: float) -> str:
+    return f"{value:.5g}" if math.isnan(error) else f"{value:.5g} ± {error:.2g}"
+
+
+def _between(value: float, interval: tuple[float, float]) -> str:
+    low, high = interval
+    if math.isnan(low) or low == high:
+        return f"{value:.4g}"
+    return f"{value:.4g} ({low:.4g} to {high:.4g})"
+
+
+def _finite(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures with None for numbers that JSON cannot hold."""
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in figures.items()
+    }

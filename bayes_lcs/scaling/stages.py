@@ -1,14 +1,19 @@
-"""What is measured when a model is trained on a sample, and who trains it."""
+"""Training runs, the protocol of trainers, and standard errors over the rows of the hold-out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-__all__ = ["Fit", "Mode", "Trainer"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Fit", "Mode", "RowScores", "Trainer", "mean_error"]
 
 Mode = Literal["full", "abbreviated", "final"]
 """A run to convergence, a run cut short, or a run to convergence that begins where one was cut."""
+
+RowScores = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,10 @@ class Fit:
         The fitted estimator.
     interrupted
         Whether Ctrl-C ended the training early.
+    is_first
+        Whether it is the first run on a sample of this size, for which programs are compiled.
+    row_scores
+        Score of each row of the hold-out, if ``score`` is their mean; otherwise None.
     """
 
     size: int
@@ -45,6 +54,8 @@ class Fit:
     components: int | None = None
     model: Any = None
     interrupted: bool = False
+    is_first: bool = False
+    row_scores: RowScores | None = field(default=None, repr=False, compare=False)
 
     @property
     def seconds(self) -> float:
@@ -53,7 +64,7 @@ class Fit:
 
 
 class Trainer(Protocol):
-    """Whoever trains on nested samples: a live estimator, records of one, or a made-up curve."""
+    """Trainer on nested samples: a live estimator, records of one, or a curve made by a formula."""
 
     abbreviated: bool
     """Whether the stages are trained by runs cut short."""
@@ -64,4 +75,21 @@ class Trainer(Protocol):
         """Train on the first ``size`` rows; a final run begins with the parameters of ``start``."""
 
     def read_seconds(self, size: int) -> float:
-        """The time that reading the first ``size`` rows is expected to take."""
+        """Return the time that reading the first ``size`` rows is expected to take."""
+
+
+def mean_error(values: RowScores | None, other: RowScores | float | None = 0.0) -> float:
+    """Return the standard error of the mean of ``values - other``, row by row.
+
+    NaN where the scores of single rows are not known, or of fewer than two rows.
+
+    Examples
+    --------
+    >>> round(mean_error(np.array([1.0, 2.0, 3.0, 6.0])), 3)
+    1.08
+    >>> mean_error(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 2.0]))
+    0.0
+    """
+    if values is None or other is None or values.size < 2:
+        return float("nan")
+    return float(np.std(values - other, ddof=1) / np.sqrt(values.size))

@@ -11,6 +11,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from bayes_lcs.io.sampler import Rows, RowSource
 from bayes_lcs.scaling.abbreviation import Abbreviation
 from bayes_lcs.scaling.default_sizes import default_holdout_size
 from bayes_lcs.scaling.kept_fits import fit_arrays, fit_from_arrays
-from bayes_lcs.scaling.stages import Fit, Mode
+from bayes_lcs.scaling.stages import Fit, Mode, RowScores
 
 __all__ = ["EstimatorTrainer"]
 
@@ -40,7 +41,8 @@ class EstimatorTrainer:
     abbreviation
         How the stages are cut short; None trains them to the end.
     scoring
-        ``scoring(model, X, y)``; by default the estimator's own ``score``.
+        ``scoring(model, X, y)``, a number or a score for each row; by default the estimator's own
+        ``score``.
     clock
         Tells the time in seconds.
 
@@ -57,7 +59,7 @@ class EstimatorTrainer:
         *,
         holdout_size: int | None = None,
         abbreviation: Abbreviation | None = None,
-        scoring: Callable[..., float] | None = None,
+        scoring: Callable[..., Any] | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.clock = clock
@@ -80,6 +82,8 @@ class EstimatorTrainer:
         self._pass_seconds = self.setup_seconds
         self._cached: tuple[int, Rows] | None = None
         self._digest = ""
+        self._is_mean: dict[type, bool] = {}
+        self._seen: set[tuple[int, int | None]] = set()  # sizes and components of runs so far
 
     @property
     def num_rows(self) -> int:
@@ -95,13 +99,16 @@ class EstimatorTrainer:
         self, size: int, mode: Mode, *, start: Fit | None = None, components: int | None = None
     ) -> Fit:
         """Train on the first ``size`` rows after the hold-out, and score."""
-        return self._kept(
+        fit = self._kept(
             ("fit", size, mode, components),
             self._estimator,
             lambda: self._measured(
                 size, mode, lambda rows: self._train(rows, mode, start, components), components
             ),
         )
+        is_first = (size, components) not in self._seen
+        self._seen.add((size, components))
+        return replace(fit, is_first=is_first)
 
     def _kept(self, what: tuple[Any, ...], like: Any, train: Callable[[], Fit]) -> Fit:
         """The run, or what was written down of it; one that Ctrl-C cut short goes on within."""
@@ -131,7 +138,7 @@ class EstimatorTrainer:
         read = self.clock()
         model = train(rows)
         trained = self.clock()
-        score = self.score(model)
+        score, row_scores = self.score(model)
         scored = self.clock()
         return Fit(
             size,
@@ -144,6 +151,7 @@ class EstimatorTrainer:
             components=components,
             model=model,
             interrupted=bool(getattr(model, "interrupted_", False)),
+            row_scores=row_scores,
         )
 
     def fit_baseline(self, baseline: Any, size: int) -> Fit:
@@ -164,23 +172,42 @@ class EstimatorTrainer:
             from sklearn.base import clone
 
             rows = self._rows(min(size, self.num_rows))
+            self._seen.add((min(size, self.num_rows), None))
             with _unconverged_is_fine():
                 _fit(clone(self._estimator).set_params(max_iter=1), rows)
         return self.clock() - began
 
-    def score(self, model: Any) -> float:
-        """The model's score on the hold-out."""
+    def score(self, model: Any) -> tuple[float, RowScores | None]:
+        """Return the score on the hold-out, and the scores of its rows if their mean is the score.
+
+        Rows have scores where the estimator has ``score_samples``, where it is a classifier that
+        is scored by its accuracy, and where ``scoring`` returns an array.
+        """
         X, y = self._holdout
+        found: Any = None
         if self._scoring is not None:
-            score = float(self._scoring(model, X, y))
-        else:
-            score = float(model.score(X) if y is None else model.score(X, y))
+            found = self._scoring(model, X, y)
+        elif self._is_mean.get(type(model), True):
+            found = _row_scores(model, X, y)
+        if found is None or (self._scoring is None and type(model) not in self._is_mean):
+            whole = _score(model, X, y)
+            # A class may define its score as something else than the mean over rows.
+            is_mean = found is not None and math.isclose(found.mean(), whole, rel_tol=1e-6)
+            self._is_mean[type(model)] = is_mean
+            found = found if is_mean else whole
+        each = np.asarray(found, np.float64)
+        if each.shape not in ((), (self.holdout_size,)):
+            raise ValueError(
+                f"scoring returned an array of shape {each.shape}; it must return a number, or one "
+                f"score for each of the {self.holdout_size} rows"
+            )
+        score = float(each.mean())
         if not math.isfinite(score):
             raise ValueError(
                 f"the score on the hold-out is {score}; a value that training never met may have "
                 "probability 0: smooth the model, or pass scoring="
             )
-        return score
+        return score, each if each.ndim else None
 
     def _rows(self, size: int) -> Rows:
         """The sample, kept until another size is asked for."""
@@ -223,6 +250,21 @@ class EstimatorTrainer:
 
 def _fit(model: Any, rows: Rows) -> Any:
     return model.fit(rows.X) if rows.y is None else model.fit(rows.X, rows.y)
+
+
+def _score(model: Any, X: Any, y: Any) -> float:
+    return float(model.score(X) if y is None else model.score(X, y))
+
+
+def _row_scores(model: Any, X: Any, y: Any) -> RowScores | None:
+    """Return the scores of single rows, where the estimator has some."""
+    from sklearn.base import is_classifier
+
+    if y is None and hasattr(model, "score_samples"):
+        return np.asarray(model.score_samples(X), np.float64)
+    if y is not None and is_classifier(model) and np.ndim(y) == 1:
+        return np.asarray(np.asarray(model.predict(X)) == np.asarray(y), np.float64)
+    return None
 
 
 def _anywhere(estimator: Any) -> Any:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from bayes_lcs.core.errors import DataError
 from experiments import learning_curve
-from experiments.learning_curve.setting import CLOCKS, REAL, SHAPES, setting_for
+from experiments.learning_curve.setting import CLOCKS, LOADERS, SHAPES, setting_for
 from experiments.papers.runner import NotApplicable, Paper, summary
 
 DEFAULT_FOLDER = Path("experiment-output") / "learning_curve"
@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--data",
         default="paper",
-        choices=("paper", "real", *SHAPES, *REAL),
+        choices=("paper", "real", "held_back", *SHAPES, *LOADERS),
         help="generated in the shape of the paper's sets, the real sets, or one of them",
     )
     made.add_argument("--scale", type=float, default=1.0, help="share of the rows; 1 by default")

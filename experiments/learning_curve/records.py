@@ -60,7 +60,10 @@ class Records:
     def _write(self) -> None:
         if self._path is None:
             return
-        kept = {key: asdict(replace(fit, model=None)) for key, fit in self._fits.items()}
+        kept = {
+            key: asdict(replace(fit, model=None, row_scores=None))
+            for key, fit in self._fits.items()
+        }
         self._path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(kept, indent=1)
         write_atomically(self._path, lambda part: part.write_text(text, encoding="utf-8"))

@@ -1,9 +1,13 @@
-"""One data set in one random order: all methods and thresholds, the oracle, EM on all rows."""
+"""One data set in one random order: all methods and thresholds, the oracle, EM on all rows.
+
+The rule is that of the paper. The package's own, `bayes_lcs.scaling.stopping.myopic`, takes noise
+into account; the experiment `claims` studies it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -13,9 +17,8 @@ from bayes_lcs.scaling.abbreviation import abbreviation
 from bayes_lcs.scaling.baseline import default_baseline
 from bayes_lcs.scaling.controller import Run, run_stages, stage_sizes
 from bayes_lcs.scaling.known_values import with_known_values
-from bayes_lcs.scaling.lookahead import fitted
 from bayes_lcs.scaling.stages import Fit
-from bayes_lcs.scaling.stopping import myopic
+from bayes_lcs.scaling.stopping import Decision, Situation
 from bayes_lcs.scaling.utility import Preferences, relative_benefit
 from experiments.learning_curve.records import RecordedTrainer, Records
 from experiments.learning_curve.setting import (
@@ -26,7 +29,20 @@ from experiments.learning_curve.setting import (
     make_estimator,
 )
 
-RULES = {"myopic": myopic, "fitted": fitted}
+
+def paper_rule(situation: Situation, preferences: Preferences) -> Decision:
+    """Stop after the first step that is worth no more than the next stage costs (equation 9)."""
+    scores, size = situation.scores, situation.next_size
+    if size is None:
+        return Decision(True, None, None, None, None, None, "paper", "all rows are used")
+    seconds = situation.to_go - situation.to_stop
+    cost = preferences.price(seconds)
+    gain, stop = None, False
+    if len(scores) > 1:
+        step, scale = scores[-1] - scores[-2], max(scores) - situation.base
+        gain = step / scale if scale > 0 else None
+        stop = step <= 0 if gain is None else gain <= cost
+    return Decision(stop, None if stop else size, gain, gain, cost, seconds, "paper", "equation 9")
 
 
 @dataclass(frozen=True)
@@ -74,22 +90,21 @@ def study(setting: Setting, data_set: str, sequence: int = 0) -> Study:
             ours = alpha * PAPER_HOURS.get(data_set, 1.0) / hours
             preferences = Preferences(alpha=ours)
             oracle, best = _oracle(trainer, sizes, baseline.score, full, preferences)
-            for rule, decide in RULES.items():
-                run = run_stages(
-                    trainer,
-                    sizes,
-                    baseline.score,
-                    preferences,
-                    partial(decide, seed=setting.seed) if rule == "fitted" else decide,
-                    clock=clock,
-                    abbreviated_iterations=steps,
-                )
-                entry = _row(run, trainer, baseline.score, full, preferences)
-                entry |= {"method": method, "rule": rule, "alpha": alpha, "our_alpha": ours}
-                entry |= {"N_oracle": oracle, "best_utility": best}
-                rows.append({"data": data_set, "sequence": sequence, **entry})
-                if rule == "myopic":
-                    predictions += _predictions(run, data_set, method)
+            run = run_stages(
+                trainer,
+                sizes,
+                baseline.score,
+                preferences,
+                paper_rule,
+                clock=clock,
+                abbreviated_iterations=steps,
+                confirm=False,
+            )
+            entry = _row(run, trainer, baseline.score, full, preferences)
+            entry |= {"method": method, "rule": "myopic", "alpha": alpha, "our_alpha": ours}
+            entry |= {"N_oracle": oracle, "best_utility": best}
+            rows.append({"data": data_set, "sequence": sequence, **entry})
+            predictions += _predictions(run, data_set, method)
     for alpha in ALPHAS:
         ours = alpha * PAPER_HOURS.get(data_set, 1.0) / hours
         entry = {"data": data_set, "sequence": sequence, "method": "EM-full", "rule": "full"}
@@ -105,16 +120,16 @@ def study(setting: Setting, data_set: str, sequence: int = 0) -> Study:
 def _row(
     run: Run, trainer: RecordedTrainer, base: float, full: Fit, preferences: Preferences
 ) -> dict[str, object]:
-    assert run.final is not None
-    benefit = relative_benefit(run.final.score, base, full.score)
+    final = run.end
+    benefit = relative_benefit(final.score, base, full.score)
     return {
-        "N_lc": run.final.size,
+        "N_lc": final.size,
         "benefit": benefit,
         "seconds": run.spent,
         "utility": preferences.utility(benefit, run.spent),
         "speedup": full.seconds / run.spent,
-        "overhead": run.spent / trainer.fit(run.final.size, "full").seconds,
-        "iterations": run.final.iterations,
+        "overhead": run.spent / trainer.fit(final.size, "full").seconds,
+        "iterations": final.iterations,
         "stages": len(run.stages),
         "decided_by": run.stages[-1].decision.rule if run.stages[-1].decision else "",
     }
@@ -140,10 +155,7 @@ def _oracle(
     full: Fit,
     preferences: Preferences,
 ) -> tuple[int, float]:
-    """N_oracle, and the best utility of a stop at any stage up to one beyond it.
-
-    `bayes_lcs.scaling.hindsight` goes through all stages; here one goes no further than needed.
-    """
+    """Return N_oracle, and the best utility of a stop at any stage up to one beyond it."""
     spent, utilities = 0.0, []
     for place, size in enumerate(sizes):
         if not trainer.abbreviated:

@@ -43,6 +43,27 @@ def test_constants_are_found():
     assert model.seconds(10**6, 30) == pytest.approx(take(10**6, 30) + 0.1, rel=1e-6)
 
 
+def test_the_first_run_of_a_size_costs_more():
+    """Compilation takes 2 s a size; the first size is compiled beforehand."""
+    runs = [
+        Fit(n, mode, 0.0, steps, take(n, steps) + 2.0 * first, 0.1, is_first=first)
+        for n, mode, steps, first in (
+            (1000, "full", 20, False),
+            (1000, "abbreviated", 1, False),
+            (2000, "abbreviated", 1, True),
+            (2000, "final", 25, False),
+            (4000, "abbreviated", 1, True),
+            (8000, "abbreviated", 1, True),
+            (8000, "final", 30, False),
+        )
+    ]
+    model = fit_cost_model(runs)
+    assert model.first == pytest.approx(2.0, rel=1e-6)
+    known = take(16_000, 1) + 0.1
+    assert model.seconds(16_000, 1, is_first=True) == pytest.approx(known + 2.0, rel=1e-6)
+    assert model.seconds(16_000, 1) == pytest.approx(known, rel=1e-6)
+
+
 def test_components_multiply_iterations():
     runs = [
         Fit(n, "full", 0.0, 20, take(n, 20, k / 2), 0.1, components=k)

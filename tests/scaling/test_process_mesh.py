@@ -68,6 +68,7 @@ def lines_of_json(output):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:EM has not converged")
 def test_two_processes_agree_with_the_plain_way():
     said, codes, errors = together("agree", *ALGORITHMS)
     assert codes == [0, 0], errors

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bayes_lcs.scaling.controller import run_stages, stage_sizes
-from bayes_lcs.scaling.hindsight import Hindsight, hindsight
-from bayes_lcs.scaling.lookahead import fitted
 from bayes_lcs.scaling.num_clusters import ComponentSearch
 from bayes_lcs.scaling.stopping import Situation, myopic
 from bayes_lcs.scaling.utility import Preferences
@@ -43,11 +41,12 @@ def run(trainer, alpha, rule=myopic, sizes=SIZES, **options):
 
 
 def myopic_by_hand(trainer, alpha, base=-2.0):
-    """Equation 9 with costs known exactly, in the plainest words; ``I`` is constant."""
-    scores = [trainer.curve(n) for n in SIZES]
+    """The rule with costs known exactly, in the plainest words; ``I`` is constant."""
+    scores = np.maximum.accumulate([trainer.curve(n) for n in SIZES])
     for i in range(1, len(SIZES) - 1):
         steps, n, following = trainer.iterations(SIZES[i]), SIZES[i], SIZES[i + 1]
-        gain = (scores[i] - scores[i - 1]) / (max(scores[: i + 1]) - base)
+        rise = scores[i] - scores[i - 1] if i == 1 else (scores[i] - scores[i - 2]) / 2
+        gain = rise / (scores[i] - base)
         if trainer.abbreviated:
             full = trainer.seconds(following, steps) - trainer.seconds(n, steps)
             seconds = full + trainer.seconds(following, trainer.short) + trainer.c3
@@ -63,15 +62,15 @@ def myopic_by_hand(trainer, alpha, base=-2.0):
 @pytest.mark.parametrize("abbreviated", [False, True])
 def test_the_myopic_rule_stops_where_arithmetic_says(curve, alpha, abbreviated):
     trainer = MadeTrainer(curve, abbreviated=abbreviated, short=3.0)
-    found = run(trainer, alpha)
-    assert found.final.size == myopic_by_hand(trainer, alpha)
+    found = run(trainer, alpha, confirm=False)
+    assert found.end.size == myopic_by_hand(trainer, alpha)
     visited = [stage.fit.size for stage in found.stages]
     assert visited == list(SIZES[: len(visited)])
 
 
 def test_the_alphas_tell_sizes_apart():
     """The test above would be empty if all stopped at the same place."""
-    sizes = {run(MadeTrainer(power), alpha).final.size for alpha in ALPHAS}
+    sizes = {run(MadeTrainer(power), alpha).end.size for alpha in ALPHAS}
     assert len(sizes) >= 4
     assert min(sizes) == SIZES[1]
     assert max(sizes) == SIZES[-1]
@@ -89,10 +88,11 @@ def test_run_time_is_the_sum_of_all_runs():
 def test_abbreviated_stages_have_one_full_run_at_either_end():
     trainer = MadeTrainer(power, abbreviated=True, gap=0.4)
     found = run(trainer, 0.5)
-    last = found.final.size
+    last = found.end.size
     assert trainer.seen[:2] == [(1000, "full"), (1000, "abbreviated")]
     assert [mode for _, mode in trainer.seen[2:-1]] == ["abbreviated"] * (len(trainer.seen) - 3)
     assert trainer.seen[-1] == (last, "final")
+    assert list(found.ends) == [0, len(found.stages) - 1]
     assert found.offset == pytest.approx(0.4)
     for stage in found.stages:
         assert stage.score == pytest.approx(power(stage.fit.size))
@@ -101,27 +101,18 @@ def test_abbreviated_stages_have_one_full_run_at_either_end():
 def test_reading_is_part_of_the_cost():
     """A pass over a file that costs more than it brings is not made."""
     free, dear = MadeTrainer(power), MadeTrainer(power, reading=1000.0)
-    assert run(dear, 0.1).final.size < run(free, 0.1).final.size
+    assert run(dear, 0.1).end.size < run(free, 0.1).end.size
 
 
-def situation(scores, *, to_go=(10.0,), to_stop=0.0, base=-2.0):
+def situation(scores, *, to_go=10.0, to_stop=0.0, base=-2.0, row_scores=()):
     sizes = tuple(100 * 2**i for i in range(len(scores)))
-    return Situation(
-        sizes,
-        tuple(scores),
-        base,
-        (sizes[-1] * 2,),
-        10**6,
-        0.0,
-        to_stop,
-        tuple(to_go),
-        tuple(to_go),
-    )
+    following = sizes[-1] * 2
+    return Situation(sizes, tuple(scores), base, following, 0.0, to_stop, to_go, row_scores)
 
 
 def test_the_threshold_itself_stops():
     """Equation 5 has "less or equal"."""
-    seen = situation((-1.5, -1.0), to_go=(3600.0,), base=-2.0)
+    seen = situation((-1.5, -1.0), to_go=3600.0, base=-2.0)
     assert myopic(seen, Preferences(alpha=0.5)).stop
     assert not myopic(seen, Preferences(alpha=0.5 - 1e-9)).stop
 
@@ -133,21 +124,81 @@ def test_one_stage_is_never_enough():
 
 
 def test_the_best_score_so_far_scales_a_noisy_curve():
-    seen = situation((-1.2, -1.0, -1.6, -1.5), to_go=(3600.0,))
-    assert myopic(seen, Preferences(alpha=0.05)).expected_gain == pytest.approx(0.1 / 1.0)
+    seen = situation((-1.2, -1.4, -1.6, -1.0, -1.5), to_go=3600.0)
+    # From the best of -1.4 and before, which is -1.2, to -1.0, in two stages; the scale is 1.
+    assert myopic(seen, Preferences(alpha=0.05)).expected_gain == pytest.approx(0.2 / 2 / 1.0)
+
+
+@pytest.mark.parametrize("scores", [(-1.0, -1.1), (-1.5, -1.0, -1.3), (-1.5, -1.2, -1.0, -1.01)])
+def test_one_falling_step_does_not_stop(scores):
+    """The paper's rule stops here at any price of time, even if it is zero."""
+    decision = myopic(situation(scores, to_go=36.0), Preferences(alpha=0.2))
+    assert not decision.stop
+    assert decision.next_size == 100 * 2 ** len(scores)
+
+
+def test_two_falling_steps_stop():
+    assert myopic(situation((-1.0, -1.1, -1.05)), Preferences(alpha=0.2)).stop
+
+
+@pytest.mark.parametrize(
+    "scores", [(-1.0, -1.1), (-1.0, -1.1, -1.2), (-1.0, -1.0, -1.0), (-2.5, -2.6, -2.7)]
+)
+def test_time_that_costs_nothing_never_stops(scores):
+    for preferences in (Preferences(alpha=0.0), Preferences(cost=lambda seconds: 7.0)):
+        decision = myopic(situation(scores), preferences)
+        assert not decision.stop
+        assert "costs nothing" in decision.reason
+
+
+def test_all_rows_are_used_when_time_costs_nothing():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        noisy = dict(zip(SIZES, -1.0 + 0.1 * rng.standard_normal(len(SIZES)), strict=True))
+        for abbreviated in (False, True):
+            found = run(MadeTrainer(noisy.__getitem__, abbreviated=abbreviated), 0.0)
+            assert [stage.fit.size for stage in found.stages] == list(SIZES)
+            trained = [fit.score for fit in found.fits if fit.mode != "abbreviated"]
+            assert found.best.score == max(trained)
+
+
+def test_standard_errors_are_of_paired_differences():
+    """Rows that differ much from each other say nothing about two models that differ little."""
+    rng = np.random.default_rng(0)
+    rows = 10 * rng.standard_normal(400)
+    step = 0.01 + 0.02 * rng.standard_normal(400)
+    scores = tuple(float(r.mean()) for r in (rows, rows + step))
+    seen = situation(scores, base=scores[1] - 1.0, row_scores=(rows, rows + step))
+    decision = myopic(seen, Preferences(alpha=1e-3))
+    error = step.std(ddof=1) / 20
+    assert decision.expected_gain == pytest.approx(step.mean())
+    assert decision.largest_gain == pytest.approx(step.mean() + 2 * error)
+
+
+def test_noise_that_hides_the_step_goes_on():
+    rng = np.random.default_rng(0)
+    rows = [rng.standard_normal(100) for _ in range(3)]
+    rows = [r - r.mean() for r in rows]
+    scores = (0.0, 0.001, 0.001)
+    cheap = Preferences(alpha=0.1 * 3600 / 10)  # a cost of 0.1 for 10 seconds
+    seen = situation(scores, base=-1.0, row_scores=tuple(rows))
+    error = (rows[2] - rows[0]).std(ddof=1) / 10
+    assert 2 * error / 2 > 0.1 > 0.001
+    assert not myopic(seen, cheap).stop
+    assert myopic(situation(scores, base=-1.0), cheap).stop
 
 
 def test_no_better_than_the_baseline():
-    rising, falling = situation((-2.5, -2.4)), situation((-2.4, -2.5))
+    rising, falling = situation((-2.5, -2.4)), situation((-2.3, -2.4, -2.5))
     assert not myopic(rising, Preferences(alpha=1e9)).stop
-    assert myopic(falling, Preferences(alpha=0.0)).stop
-    for rule in (myopic, fitted):
-        assert "baseline" in rule(rising, Preferences()).reason + rule(rising, Preferences()).rule
+    assert myopic(falling, Preferences(alpha=0.1)).stop
+    assert not myopic(situation((-2.4, -2.5)), Preferences(alpha=0.1)).stop
+    assert "baseline" in myopic(rising, Preferences()).reason
 
 
 def test_what_stopping_still_takes_is_saved_by_going_on():
     preferences = Preferences(alpha=1.0)
-    cheap = myopic(situation((-1.5, -1.0), to_go=(4000.0,), to_stop=3000.0), preferences)
+    cheap = myopic(situation((-1.5, -1.0), to_go=4000.0, to_stop=3000.0), preferences)
     assert cheap.expected_seconds == 1000.0
     assert cheap.expected_cost == pytest.approx(1000 / 3600)
 
@@ -164,7 +215,7 @@ def test_cost_need_not_be_linear():
         myopic,
         clock=still,
     )
-    assert found.final.size == 8000
+    assert found.end.size == 8000
     assert found.spent == pytest.approx(3.0)
 
 
@@ -179,53 +230,48 @@ def test_benefit_need_not_be_linear():
         trainer, SIZES, -2.0, Preferences(alpha=1e-6, benefit=target), myopic, clock=still
     )
     plain = run(MadeTrainer(power), 1e-6)
-    assert found.final.size < plain.final.size
+    assert found.end.size < plain.end.size
     scores = [stage.score for stage in found.stages]
     step = scores[-1] - scores[-2]
     assert (scores[-1] + 2.0) / (scores[-1] + step + 2.0) >= 0.98
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_the_oracle_knows_the_next_stage(alpha):
-    trainer = MadeTrainer(power)
-    known = hindsight(trainer, SIZES, -2.0)
-    benefits = [(power(n) + 2) / (power(SIZES[-1]) + 2) for n in SIZES]
-    hours = list(itertools.accumulate((trainer.seconds(n, 20.0) + 0.5) / 3600 for n in SIZES))
-    place = 0
-    while place + 1 < len(SIZES) and (benefits[place + 1] - benefits[place]) > alpha * (
-        hours[place + 1] - hours[place]
-    ):
-        place += 1
-    assert known.oracle(Preferences(alpha=alpha)) == place
-    utilities = np.array(benefits) - alpha * np.array(hours)
-    assert known.best(Preferences(alpha=alpha)) == int(utilities.argmax())
-    np.testing.assert_allclose(known.utilities(Preferences(alpha=alpha)), utilities, rtol=1e-12)
-    # On a concave curve the myopic rule is conservative: it may stop late, never early.
-    assert run(MadeTrainer(power), alpha).final.size >= SIZES[max(place, 1)]
+def test_flat_short_runs_are_checked_against_full_training():
+    """After one iteration curves may be flat where those of full training are not."""
+
+    class Flat(MadeTrainer):
+        def fit(self, size, mode, **options):
+            fit = super().fit(size, mode, **options)
+            return replace(fit, score=-1.5) if mode == "abbreviated" else fit
+
+    trainer = Flat(power, abbreviated=True)
+    paper, ours = run(trainer, 0.1, confirm=False), run(Flat(power, abbreviated=True), 0.1)
+    assert paper.end.size == SIZES[2]
+    assert ours.end.size == run(MadeTrainer(power), 0.1).end.size > 4 * SIZES[2]
+    # Where time is dear, the check stops too.
+    assert run(Flat(power, abbreviated=True), 1e4).end.size == SIZES[2]
 
 
-def test_hindsight_of_abbreviated_stages():
-    trainer = MadeTrainer(power, abbreviated=True, short=2.0)
-    known = hindsight(trainer, SIZES[:3], -2.0, spent=1.0)
-    full = [trainer.seconds(n, 20.0) + 0.5 for n in SIZES[:3]]
-    short = [trainer.seconds(n, 2.0) + 0.5 for n in SIZES[:3]]
-    expected = [1.0 + full[0] + short[0]]
-    expected += [1.0 + full[0] + sum(short[: i + 1]) + full[i] for i in (1, 2)]
-    assert known.seconds == pytest.approx(expected)
-    assert known.scores == pytest.approx([power(n) for n in SIZES[:3]])
-    assert known.full == power(SIZES[2])
+def test_the_best_model_is_returned():
+    curve = {n: power(n) for n in SIZES} | {SIZES[3]: 0.5}
+    found = run(MadeTrainer(curve.__getitem__), 0.0)
+    assert found.end.size == SIZES[-1]
+    assert (found.best.size, found.best.score) == (SIZES[3], 0.5)
 
 
-def test_hindsight_without_a_scale():
-    with pytest.raises(ValueError, match="no scale"):
-        Hindsight((1,), (1.0,), (1.0,), 2.0, 2.0).benefits()
+def test_runs_cut_short_are_not_returned():
+    """They serve to decide; the best of the runs to the end may be that of the first sample."""
+    curve = {n: -1.0 - n / SIZES[-1] for n in SIZES}
+    found = run(MadeTrainer(curve.__getitem__, abbreviated=True, gap=-5.0), 0.0)
+    assert (found.best.size, found.best.mode) == (SIZES[0], "full")
+    assert found.end.size == SIZES[-1]
 
 
 def test_ctrl_c_keeps_the_curve():
     found = run(MadeTrainer(power, interrupt_at=8000), 0.001)
     assert [stage.fit.size for stage in found.stages] == [1000, 2000, 4000]
     assert "interrupted after 3 stages" in found.interrupted
-    assert found.final.size == 4000
+    assert found.end.size == 4000
     with pytest.raises(KeyboardInterrupt):
         run(MadeTrainer(power, interrupt_at=1000), 0.001)
 
@@ -239,7 +285,7 @@ def test_ctrl_c_in_the_last_training():
 
     found = run(Stubborn(power, abbreviated=True), 10.0)
     assert found.interrupted
-    assert found.final.mode == "abbreviated"
+    assert found.end.mode == "abbreviated"
 
 
 def test_more_components_as_the_sample_grows():
@@ -273,6 +319,8 @@ def test_components_that_cost_more_than_they_add_are_not_taken():
 def test_sizes():
     assert stage_sizes(40_000, 2, 587_971) == (40_000, 80_000, 160_000, 320_000, 587_971)
     assert stage_sizes(100, 2, 100) == (100,)
+    assert stage_sizes(100, 2, 801) == (100, 200, 400, 801)  # 800 would be trained on for one row
+    assert stage_sizes(100, 2, 850) == (100, 200, 400, 800, 850)
     assert stage_sizes(100, 2, 50) == (50,)
     assert stage_sizes(2, 1.1, 6) == (2, 3, 4, 5, 6)
     with pytest.raises(ValueError, match="growth"):
