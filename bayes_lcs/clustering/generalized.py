@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 from sklearn.base import BaseEstimator, ClusterMixin, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
 
 from bayes_lcs.clustering.learners.classifier import ClassifierLearner
 from bayes_lcs.clustering.learners.naive_bayes import NaiveBayesLearner
@@ -40,10 +42,14 @@ LEARNERS: dict[str, Learner] = {
     "stump": StumpLearner(),
 }
 
-MOST_REFILLS = 10
-"""Times that a run gives rows to clusters that have lost all of theirs."""
-MOST_RESTARTS = 10
+MAX_REFILLS = 10
+"""Iterations of a run in which clusters that have lost all rows are given one."""
+MAX_RESTARTS = 10
 """Other starts that are tried with a learner that fails on the first."""
+KEPT_START = 0.3
+"""Agreement of the result with the start, beyond chance, from which on memorising is tested."""
+MEMORISED = 0.8
+"""Agreement with random clusters beyond chance from which on a learner memorises."""
 
 
 class Step(NamedTuple):
@@ -54,8 +60,21 @@ class Step(NamedTuple):
     refilled: int
 
 
+@dataclass(frozen=True)
+class _Run:
+    """Result of the iterations from one start."""
+
+    fitted: FittedLearner
+    start: FloatArray
+    shares: FloatArray
+    trace: list[Step]
+    converged: bool
+    stop_reason: str
+    objective: float
+
+
 class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Clusters found by a supervised learner that learns its own guesses.
+    """Clustering by a supervised learner that is fitted to its own assignments.
 
     Parameters
     ----------
@@ -73,10 +92,13 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     tol : float, default=1e-6
         With weighted assignment, a run ends when no share changes by more than this.
     init : {"random", "rows"} or array of shape (n_samples, n_clusters), default="rows"
-        ``"random"`` puts rows into clusters at random; ``"rows"`` draws a row for each cluster and
-        puts others where the nearest is; or shares to begin with.
+        ``"random"`` puts rows into clusters at random; ``"rows"`` draws a distinct row for each
+        cluster and puts others where the nearest is; or shares to begin with.
+    n_init : int, default=1
+        Number of runs from different starts; the one with the highest `score` on the training rows
+        is kept. There is one run if ``init`` is an array.
     random_state : int, RandomState instance or None, default=None
-        Seed of the start, and of learners that draw.
+        Seed of the starts, and of learners that draw.
 
     Attributes
     ----------
@@ -89,11 +111,19 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_ : int
         Number of iterations.
     converged_ : bool
-        Whether nothing changed in the last one.
+        Whether nothing changed in the last one, no cluster is empty and the learner has not
+        memorised its start. If False, a `ConvergenceWarning` says why.
     stop_reason_ : str
-        Why the run ended, in words.
+        Reason why the run ended or has not converged.
+    objective_ : float
+        Score of the training rows, see `score`.
+    n_clusters_ : int
+        Number of clusters that have rows.
+    memorised_ : bool
+        Whether rows are still where they began because the learner reproduces any clusters, such as
+        an unpruned tree, a random forest or one nearest neighbour. It is tested on random clusters.
     learner_ : FittedLearner
-        What was learned last.
+        The learner fitted last.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -105,7 +135,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
     >>> tree = DecisionTreeClassifier(max_depth=1)
-    >>> clusterer = bl.GeneralizedClusterer(tree, 2, random_state=0).fit(X)
+    >>> clusterer = bl.GeneralizedClusterer(tree, 2, n_init=5, random_state=0).fit(X)
     >>> labels = clusterer.labels_
     >>> labels[0] == labels[2] != labels[3] == labels[5]
     np.True_
@@ -119,6 +149,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "init": [StrOptions({"random", "rows"}), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
 
@@ -132,6 +163,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         max_iter: int = 100,
         tol: float = 1e-6,
         init: Any = "rows",
+        n_init: int = 1,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.learner = learner
@@ -141,9 +173,10 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.tol = tol
         self.init = init
+        self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> GeneralizedClusterer:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GeneralizedClusterer:
         """Find clusters.
 
         Parameters
@@ -151,84 +184,178 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         X : DataFrame or array-like of shape (n_samples, n_features)
             Rows of numbers, names, or both.
         y : None
-            Not looked at.
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, given to the learner. A weight of two equals two copies of the
+            row; rows of weight zero are assigned clusters and otherwise ignored.
 
         Returns
         -------
         self : GeneralizedClusterer
             The fitted clusterer.
+
+        Raises
+        ------
+        ValueError
+            If weights are given to a learner whose ``fit`` takes no ``sample_weight``.
         """
         del y
         self._validate_params()
         learner = _learner(self.learner)
         self._kinds: ColumnKinds
-        self._kinds, rows = learn_kinds(self, X, self.nominal)
+        self._kinds, every = learn_kinds(self, X, self.nominal)
+        used = np.ones(every.num_rows, bool)
+        rows, weights = every, None
+        if sample_weight is not None:
+            _require_weights(learner)
+            weights = _check_weights(sample_weight, every.num_rows)
+            used = weights > 0.0
+            rows, weights = every.take(used), weights[used]
         if rows.num_rows < self.n_clusters:
             raise ValueError(
                 f"n_samples={rows.num_rows} should be >= n_clusters={self.n_clusters}."
             )
         rng = check_random_state(self.random_state)
-        shares = self._start(rows, rng)
-        self.trace_: list[Step] = []
-        self.converged_ = False
-        self.stop_reason_ = f"max_iter={self.max_iter} iterations"
-        seen: dict[bytes, int] = {}
-        refills = 0
-        for iteration in range(self.max_iter):
-            try:
-                fitted = learner.fit(rows, shares, rng)
-                found = self._shares(fitted, rows)
-            except Exception as error:
-                if not self.trace_:
-                    # A start may hold too few rows of a cluster; another one may not.
-                    if isinstance(self.init, str) and iteration < MOST_RESTARTS:
-                        shares = self._start(rows, rng)
-                        continue
-                    raise
-                self.stop_reason_ = f"the learner failed in iteration {iteration + 1}: {error}"
-                break
-            self.learner_: FittedLearner = fitted
-            refilled = 0
-            if refills < MOST_REFILLS:
-                refilled = _refill(found)
-                refills += refilled > 0
-            change = np.abs(found - shares).max(axis=1)
-            self.trace_.append(
-                Step(
-                    float((change > self.tol).mean()),
-                    int((found.sum(axis=0) > 0.0).sum()),
-                    refilled,
-                )
+        # Runs from one given start would be the same.
+        num_runs = self.n_init if isinstance(self.init, str) else 1
+        best: _Run | None = None
+        for _ in range(num_runs):
+            run = self._run(learner, rows, weights, used, rng)
+            # Runs that differ by rounding are equal, and the first is kept.
+            if best is None or run.objective > best.objective + 1e-7 * abs(best.objective):
+                best = run
+        assert best is not None
+        self.learner_: FittedLearner = best.fitted
+        self.objective_ = best.objective
+        self.trace_, self.n_iter_ = best.trace, len(best.trace)
+        held = best.shares.argmax(axis=1)
+        self.n_clusters_ = len(np.unique(held))
+        # Learners with scores of rows ascend an objective: where they end, they have done so.
+        self.memorised_ = bool(
+            not hasattr(best.fitted, "row_scores")
+            and _beyond_chance(held, best.start.argmax(axis=1), self.n_clusters) >= KEPT_START
+            and _memorises(learner, rows, self.n_clusters)
+        )
+        problems = [] if best.converged else [best.stop_reason]
+        if self.n_clusters_ < self.n_clusters:
+            empty = self.n_clusters - self.n_clusters_
+            problems.append(
+                f"{empty} of {self.n_clusters} clusters have no rows; use fewer clusters or "
+                "another random_state"
             )
-            shares = found
-            # Rows that were given away are not where the learner puts them: not the end yet.
-            if not refilled and (change <= self.tol).all():
-                self.converged_, self.stop_reason_ = True, "nothing changed"
-                break
-            if self.assignment == "strict" and not refilled:
-                key = shares.argmax(axis=1).astype(np.int32).tobytes()
-                if key in seen:
-                    length = iteration - seen[key]
-                    self.stop_reason_ = f"the clusters go in a circle of {length} iterations"
-                    break
-                seen[key] = iteration
-        self.shares_, self.labels_ = shares, shares.argmax(axis=1)
-        self.n_iter_ = len(self.trace_)
+        if self.memorised_:
+            problems.append(
+                "the learner reproduces any clusters that it is given, so rows stay where they "
+                "were at the start; use a learner that generalizes: limit its size (max_depth, "
+                "min_samples_leaf), take more neighbours or regularize it"
+            )
+        self.converged_ = not problems
+        self.stop_reason_ = "; ".join(problems) or best.stop_reason
+        if weights is None:
+            self.shares_ = best.shares
+        else:
+            self.shares_ = self._shares(best.fitted, every)
+            self.shares_[used] = best.shares
+        self.labels_ = self.shares_.argmax(axis=1)
         if not self.converged_:
             warnings.warn(
-                f"no end after {self.n_iter_} iterations: {self.stop_reason_}",
+                f"the clustering has not converged after {self.n_iter_} iterations: "
+                f"{self.stop_reason_}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         return self
 
+    def _run(
+        self,
+        learner: Learner,
+        rows: MixedRows,
+        weights: FloatArray | None,
+        used: NDArray[np.bool_],
+        rng: np.random.RandomState,
+    ) -> _Run:
+        """Iterate from one start."""
+        start = shares = self._start(rows, weights, used, rng)
+        given: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
+        trace: list[Step] = []
+        converged, reason = False, f"max_iter={self.max_iter} iterations were made"
+        seen: dict[bytes, int] = {}
+        refills = 0
+        for iteration in range(self.max_iter):
+            try:
+                new = learner.fit(rows, shares, rng, **given)
+                found = self._shares(new, rows)
+            except Exception as error:
+                if not trace:
+                    # A start may hold too few rows of a cluster; another one may not.
+                    left = min(MAX_RESTARTS, self.max_iter - 1) - iteration
+                    if isinstance(self.init, str) and left > 0:
+                        start = shares = self._start(rows, weights, used, rng)
+                        continue
+                    raise
+                reason = f"the learner failed in iteration {iteration + 1}: {error}"
+                break
+            fitted = new
+            refilled = 0
+            if refills < MAX_REFILLS:
+                refilled = _refill(found)
+                refills += refilled > 0
+            change = np.abs(found - shares).max(axis=1)
+            num_clusters = int((found.sum(axis=0) > 0.0).sum())
+            trace.append(Step(float((change > self.tol).mean()), num_clusters, refilled))
+            shares = found
+            # Rows that were given away are not where the learner puts them: not the end yet.
+            if not refilled and (change <= self.tol).all():
+                converged, reason = True, "nothing changed"
+                break
+            if self.assignment == "strict" and not refilled:
+                key = shares.argmax(axis=1).astype(np.int32).tobytes()
+                if key in seen:
+                    reason = f"the clusters go in a circle of {iteration - seen[key]} iterations"
+                    break
+                seen[key] = iteration
+        return _Run(fitted, start, shares, trace, converged, reason, _score(fitted, rows, weights))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Score rows by the learner; higher is better.
+
+        The score of the training rows is the objective by which ``n_init`` runs are compared. It
+        depends on the learner, so scores of different learners cannot be compared.
+
+        - Prototypes: minus the mean squared distance to the nearest mean, columns scaled to between
+          0 and 1, as in k-means.
+        - Naive Bayes: the mean log density of a row, as in EM.
+        - Other learners: the mutual information of rows and clusters in nats, that is, the entropy
+          of the mean shares less the mean entropy of the shares (Bridle, Heading and MacKay 1992).
+          It is high if clusters are of equal size and the learner is certain where rows belong, and
+          at most ``log(n_clusters)``.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            Mean over the rows.
+        """
+        del y
+        rows = self._rows(X)
+        weights = None if sample_weight is None else _check_weights(sample_weight, rows.num_rows)
+        return _score(self.learner_, rows, weights)
+
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """The cluster of each row, seen or not."""
+        """Assign a cluster to each row, seen or not."""
         rows = self._rows(X)
         return self.learner_.assign(rows)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """How far each row belongs to each cluster, by what was learned last."""
+        """Compute how far each row belongs to each cluster."""
         rows = self._rows(X)
         return self.learner_.shares(rows)
 
@@ -247,23 +374,34 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return fitted.shares(rows)
         return _one_hot(fitted.assign(rows), self.n_clusters)
 
-    def _start(self, rows: MixedRows, rng: np.random.RandomState) -> FloatArray:
+    def _start(
+        self,
+        rows: MixedRows,
+        weights: FloatArray | None,
+        used: NDArray[np.bool_],
+        rng: np.random.RandomState,
+    ) -> FloatArray:
         if not isinstance(self.init, str):
             shares = np.array(self.init, np.float64)
-            if shares.shape != (rows.num_rows, self.n_clusters):
+            if shares.shape != (len(used), self.n_clusters):
                 raise ValueError(
-                    f"init must have the shape {(rows.num_rows, self.n_clusters)}, got "
-                    f"{shares.shape}"
+                    f"init must have the shape {(len(used), self.n_clusters)}, got {shares.shape}"
                 )
             if (shares < 0).any() or not np.allclose(shares.sum(axis=1), 1.0):
                 raise ValueError("init must hold shares that add up to one in each row")
-            return shares
+            return np.asarray(shares[used])
         if self.init == "random":
             # Every cluster has a row.
             labels = rng.randint(self.n_clusters, size=rows.num_rows)
             labels[rng.permutation(rows.num_rows)[: self.n_clusters]] = np.arange(self.n_clusters)
             return _one_hot(labels, self.n_clusters)
-        chosen = rng.permutation(rows.num_rows)[: self.n_clusters]
+        # Distinct rows, drawn by their weights: repeated rows and weighted rows start alike.
+        distinct, inverse = _distinct(rows)
+        held = np.bincount(inverse, weights=weights)
+        enough = len(distinct) >= self.n_clusters
+        chosen = distinct[
+            rng.choice(len(distinct), self.n_clusters, replace=not enough, p=held / held.sum())
+        ]
         shares = np.zeros((rows.num_rows, self.n_clusters))
         shares[chosen, np.arange(self.n_clusters)] = 1.0
         prototypes = PrototypeLearner().fit(rows, shares, rng)
@@ -289,12 +427,75 @@ def _learner(given: Any) -> Learner:
     return learner
 
 
+def _require_weights(learner: Learner) -> None:
+    inner = learner.classifier if isinstance(learner, ClassifierLearner) else learner
+    if not has_fit_parameter(inner, "sample_weight"):
+        raise ValueError(
+            f"{type(inner).__name__}.fit takes no sample_weight. Use a learner that does, or "
+            "repeat rows instead of weighting them."
+        )
+
+
+def _check_weights(sample_weight: Any, num_rows: int) -> FloatArray:
+    """Check that there is one finite weight a row, none negative and not all zero."""
+    rows = np.empty((num_rows, 1))
+    weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    if not weights.any():
+        raise ValueError("sample_weight must not be zero for all rows.")
+    return np.asarray(weights)
+
+
+def _distinct(rows: MixedRows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First index of each distinct row, in the order of their values, and the inverse."""
+    table = np.hstack([rows.numbers, rows.codes])
+    _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return first, inverse.reshape(-1)
+
+
+def _score(fitted: FittedLearner, rows: MixedRows, weights: FloatArray | None) -> float:
+    """Mean score of rows, or the mutual information of rows and clusters."""
+    if hasattr(fitted, "row_scores"):
+        return float(np.average(fitted.row_scores(rows), weights=weights))
+    shares = fitted.shares(rows)
+    mean = np.average(shares, axis=0, weights=weights)
+    return float(entr(mean).sum() - np.average(entr(shares).sum(axis=1), weights=weights))
+
+
+def _memorises(learner: Learner, rows: MixedRows, num_clusters: int) -> bool:
+    """Test whether the learner reproduces random clusters of the distinct rows.
+
+    Then almost any start is a fixed point, and that nothing changes means nothing. Training
+    accuracy on random labels is the test of Zhang et al. (2017). Few distinct rows can be told
+    apart by any learner, and are not tested.
+    """
+    first, _ = _distinct(rows)
+    if num_clusters < 2 or len(first) < max(10, 4 * num_clusters):
+        return False
+    distinct = rows.take(first)
+    rng = np.random.RandomState(0)
+    agreement = []
+    for _ in range(3 if len(first) < 1000 else 1):
+        labels = rng.permutation(np.arange(len(first)) % num_clusters)
+        try:
+            fitted = learner.fit(distinct, _one_hot(labels, num_clusters), rng)
+            agreement.append(_beyond_chance(fitted.assign(distinct), labels, num_clusters))
+        except Exception:  # a learner may refuse random clusters; then it does not memorise them
+            return False
+    return bool(np.mean(agreement) >= MEMORISED)
+
+
+def _beyond_chance(a: NDArray[np.int64], b: NDArray[np.int64], num_clusters: int) -> float:
+    """Share of equal labels, on a scale where random ones have 0 and equal ones 1."""
+    chance = 1.0 / max(num_clusters, 2)
+    return float(((a == b).mean() - chance) / (1.0 - chance))
+
+
 def _one_hot(labels: NDArray[np.int64], num_clusters: int) -> FloatArray:
     return np.eye(num_clusters)[labels]
 
 
 def _refill(shares: FloatArray) -> int:
-    """Give each cluster without rows the row that is least sure of its own; how many there were."""
+    """Give each cluster without rows the row with the least share; return their number."""
     empty = np.flatnonzero(shares.sum(axis=0) <= 0.0)
     if not len(empty):
         return 0

@@ -23,10 +23,9 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from bayes_lcs.clustering.kmeans_files import ClustersFiles
-from bayes_lcs.clustering.kmeans_starts import STARTS, draw_centers, nearest
+from bayes_lcs.clustering.kmeans_starts import STARTS, draw_centers, nearest, thread_pools
 from bayes_lcs.clustering.lloyd_blocks import KMeansResult, LloydOnBlocks
 from bayes_lcs.core.executors import Executor
 from bayes_lcs.io.frames import numeric_rows
@@ -179,10 +178,10 @@ class KMeans(
             return [self._from_drawn(X, weights, seed) for seed in seeds]
 
         def alone(seed: int) -> KMeansResult:
-            with threadpool_limits(1, user_api="openmp"):
+            with thread_pools().limit(limits=1, user_api="openmp"):
                 return self._from_drawn(X, weights, seed)
 
-        with threadpool_limits(1, user_api="blas"):
+        with thread_pools().limit(limits=1, user_api="blas"):
             return list(Parallel(threads, prefer="threads")(delayed(alone)(s) for s in seeds))
 
     def _on_blocks(
@@ -226,7 +225,11 @@ class KMeans(
         """Distances to all centres, ``(n_samples, n_clusters)``."""
         from sklearn.metrics import euclidean_distances
 
-        return np.asarray(euclidean_distances(self._checked(X), self.cluster_centers_))
+        # Distances of points far from zero lose digits.
+        shift = self.cluster_centers_.mean(axis=0)
+        return np.asarray(
+            euclidean_distances(self._checked(X) - shift, self.cluster_centers_ - shift)
+        )
 
     def anomaly_score(self, X: Any) -> FloatArray:
         """Distance of each point to the nearest centre; more is stranger."""

@@ -33,6 +33,10 @@ class MixedRows:
         """Number of rows."""
         return len(self.numbers)
 
+    def take(self, rows: NDArray[Any]) -> MixedRows:
+        """Select rows by a mask or by indices."""
+        return MixedRows(self.numbers[rows], self.codes[rows], self.num_values)
+
     def one_hot(self) -> FloatArray:
         """Numbers, then a column of zeros and ones for each name."""
         blocks = [self.numbers]

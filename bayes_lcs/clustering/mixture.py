@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -50,8 +51,9 @@ MOST_ROWS_IN_DOUBLE = 1 << 15
 class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Clusters of categorical rows: a mixture of products of multinomials, fitted by EM.
 
-    Also known as latent class analysis, AutoClass, or naive Bayes with a hidden class. Start and
-    stopping rule are by default those of Meek, Thiesson and Heckerman (2002).
+    Also known as latent class analysis, AutoClass, or naive Bayes with a hidden class. The start is
+    by default that of Meek, Thiesson and Heckerman (2002); their stopping rule is
+    ``stopping="relative", tol=1e-5``, with ``acceleration=None``.
 
     Parameters
     ----------
@@ -72,14 +74,22 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         Number of starts, run together. All results are kept in ``results_``; the one with the
         highest posterior is taken.
     max_iter : int, default=1000
-        Most passes over the rows that a start may make.
-    tol : float, default=1e-5
-        EM has converged when the last improvement of the log posterior is less than ``tol`` times
-        the whole one since the start.
-    acceleration : {"squarem"} or None, default=None
-        Extrapolate EM steps where this does not lower the log posterior.
+        Most passes over the rows that a start may make. `fit` and `fit_file` warn
+        (``ConvergenceWarning``) if they are not enough.
+    stopping : {"absolute", "relative"}, default="absolute"
+        With ``"absolute"`` EM has converged when the log posterior is, by estimate, at most ``tol``
+        nats below the maximum that the start leads to. With ``"relative"`` it has when the last
+        improvement is less than ``tol`` times the whole one since the start, or since the fit of a
+        single component if the start is better; little may be said of the distance to the maximum.
+    tol : float, default=1e-3
+        Tolerance of ``stopping``. An objective that is 0.001 nats too low moves no parameter by
+        more than about 0.05 of its standard error. Weights of less than one a row count as rows.
+    acceleration : {"squarem"} or None, default="squarem"
+        Extrapolate EM steps after ten plain ones, where this does not lower the log posterior; None
+        is plain EM.
     warm_start : bool, default=False
-        Whether `fit` begins at the present parameters, if there are any.
+        Whether `fit` begins at the present parameters, if there are any. Probabilities of zero,
+        which EM cannot change, begin a little above.
     categories : "auto" or list of array-like, default="auto"
         Values of each column. ``"auto"`` takes those that occur. Likelihoods of fits are
         comparable only if they know the same values: give them where rows may hold more.
@@ -117,14 +127,17 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
     n_components_ : int
         Number of clusters.
     converged_ : bool
-        Whether the stopping rule was met.
+        Whether the stopping rule was met; False after `partial_fit`.
+    gap_ : float
+        Estimated distance of ``log_posterior_`` from the maximum that the start leads to, in nats;
+        infinite if EM steps did not yet shrink.
     n_iter_ : int
         Passes over the rows of the start that was taken.
     trace_ : ndarray
-        Its log posterior at each pass: the log-likelihood plus the log density of the prior in
-        natural parameters; with ``prior=0``, the log-likelihood.
+        Its log posterior at each pass that was kept: the log-likelihood plus the log density of
+        the prior in natural parameters; with ``prior=0``, the log-likelihood.
     log_posterior_, log_likelihood_ : float
-        At the last pass.
+        At the last pass of `fit`; `partial_fit` does not change them.
     results_ : list of EMResult
         Of all starts (of the number of components that was chosen).
     criterion_scores_ : dict
@@ -173,6 +186,7 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         "init": [StrOptions({"perturbed", "random"}), tuple, list],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "stopping": [StrOptions({"absolute", "relative"})],
         "tol": [Interval(Real, 0, None, closed="left")],
         "acceleration": [StrOptions({"squarem"}), None],
         "warm_start": ["boolean"],
@@ -201,8 +215,9 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         init: Any = "perturbed",
         n_init: int = 1,
         max_iter: int = 1000,
-        tol: float = 1e-5,
-        acceleration: str | None = None,
+        stopping: str = "absolute",
+        tol: float = 1e-3,
+        acceleration: str | None = "squarem",
         warm_start: bool = False,
         categories: Any = "auto",
         categorical: Any = False,
@@ -220,6 +235,7 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
+        self.stopping = stopping
         self.tol = tol
         self.acceleration = acceleration
         self.warm_start = warm_start
@@ -298,6 +314,7 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         self._fitted_weight = self._stepwise.weight
         self._set_parameters(self._model, parameters)
         self.n_iter_ += 1
+        self.converged_, self.gap_ = False, np.inf
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
@@ -305,7 +322,10 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         return self.fit(X, y, sample_weight).predict(X)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted mixture as netCDF, atomically, with a checksum beside it."""
+        """Write the fitted mixture as netCDF, atomically, with a checksum beside it.
+
+        An existing file is replaced.
+        """
         from bayes_lcs.clustering.mixture_storage import save_mixture
 
         check_is_fitted(self)
@@ -349,6 +369,7 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         self.trace_ = best.trace
         self.n_iter_ = best.num_iter
         self.converged_ = best.converged
+        self.gap_ = best.gap
         self.log_posterior_ = best.objective
         self.log_likelihood_ = best.log_likelihood
         self.interrupted_ = fitted.interrupted
@@ -358,6 +379,10 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
                 "far are kept",
                 InterruptedWarning,
                 stacklevel=3,
+            )
+        elif fitted.unconverged:
+            warnings.warn(
+                _unconverged_message(self.max_iter, fitted, best), ConvergenceWarning, stacklevel=3
             )
 
     def _set_parameters(self, model: MultinomialMixture, parameters: MixtureParameters) -> None:
@@ -379,3 +404,17 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         if self._stepwise is not None:
             return self._stepwise
         return stepwise_init(best_result(self.results_).statistics, self._fitted_weight)
+
+
+def _unconverged_message(max_iter: int, fitted: FittedMixture, best: Any) -> str:
+    """Say how far EM is from a maximum, and what to do."""
+    state = "the log posterior is below its maximum"
+    if np.isfinite(best.gap):
+        state += f", by {best.gap:.1g} nats in a rough estimate"
+    if fitted.criterion_scores is not None:
+        numbers = ", ".join(map(str, fitted.unconverged))
+        state = f"with n_components {numbers}, so that their scores are too low"
+    return (
+        f"EM has not converged after max_iter={max_iter} passes: {state}. Raise max_iter, or tol "
+        "if less will do"
+    )

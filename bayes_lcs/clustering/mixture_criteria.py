@@ -82,6 +82,12 @@ class MixtureCriteria:
             Standard errors of ``weights_``.
         probabilities : list of ndarray of shape (n_components, n_values)
             Standard errors of ``probabilities_``.
+
+        Notes
+        -----
+        A probability estimated at 0 or 1, as happens with ``prior=0``, has no standard error from
+        the information: it is held fixed, and its own is NaN. So are those of an empty cluster. The
+        number of parameters in `bic` and `icl` counts them.
         """
         from bayes_lcs.inference import mixture_errors
 

@@ -169,6 +169,7 @@ class RowsOfFiles:
     ) -> None:
         self.values = coded.values
         self.schema = Schema(1, [max(len(names), 1) for names in coded.values.values()])
+        self.row_weight = 1.0
         self._executor: Executor = executor
         self._blocks = coded.blocks
         self._read = partial(_row_block, coded.reader)

@@ -18,7 +18,12 @@ from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference import mixture_scores
 from bayes_lcs.inference.mixture_rows import log_density, map_rows, responsibilities
-from bayes_lcs.inference.mixture_starts import column_counts, draw_start
+from bayes_lcs.inference.mixture_starts import (
+    column_counts,
+    draw_start,
+    leave_boundary,
+    single_fit_objective,
+)
 from bayes_lcs.inference.pattern_plan import PatternPlan, plan_rows
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
@@ -51,6 +56,7 @@ class FitOptions(Protocol):
     init: Any
     n_init: int
     max_iter: int
+    stopping: str
     tol: float
     acceleration: str | None
     verbose: bool | None
@@ -62,6 +68,10 @@ class FitData(Protocol):
     @property
     def schema(self) -> Schema:
         """Numbers of values."""
+
+    @property
+    def row_weight(self) -> float:
+        """Mean weight of the rows, 1 at most."""
 
     def counts(self) -> FloatArray:
         """Weight of the rows that have each value, ``(C,)``."""
@@ -81,6 +91,7 @@ class RowsInMemory:
     def __init__(self, data: WeightedRows) -> None:
         self.data = data
         self.schema = Schema(1, data.table.num_values)
+        self.row_weight = min(data.total / data.table.num_rows, 1.0)
 
     def counts(self) -> FloatArray:
         """Weight of the rows that have each value, ``(C,)``."""
@@ -133,11 +144,26 @@ class Before(NamedTuple):
 
 
 class FittedMixture(NamedTuple):
-    """A model, where all its starts ended, whether Ctrl-C ended them, and scores of all sizes."""
+    """A fitted model.
+
+    Attributes
+    ----------
+    model
+        The model.
+    results
+        Results of all its starts.
+    interrupted
+        Whether Ctrl-C ended them.
+    unconverged
+        Numbers of components, among those tried, whose best start did not converge.
+    criterion_scores
+        Scores of all numbers of components, if several were tried.
+    """
 
     model: MultinomialMixture
     results: list[Any]
     interrupted: bool
+    unconverged: tuple[int, ...]
     criterion_scores: dict[int, float] | None = None
 
 
@@ -157,32 +183,43 @@ def fit_mixture(
     """Fit one number of components, or several and keep the best."""
     schema = data.schema
     counts = data.counts()
+
+    def run(model: MultinomialMixture, before: Before | None) -> FittedMixture:
+        starts = _starts(options, model, counts, rng, before, categories)
+        if before is not None:
+            starts = [
+                leave_boundary(model, start, before.weight, lambda at: executor.statistics([at])[0])
+                for start in starts
+            ]
+        is_drawn = before is None and isinstance(options.init, str)
+        # A start that was not drawn may lie at the maximum.
+        single = np.inf if is_drawn else single_fit_objective(model, counts)
+        return _run(options, model, executor, starts, data.row_weight, single)
+
     if isinstance(options.n_components, Integral):
         model = mixture_of(options, schema, int(options.n_components))
         if before is not None and before.parameters.num_components != model.num_components:
             before = None
-        return _run(
-            options, model, executor, _starts(options, model, counts, rng, before, categories)
-        )
+        return run(model, before)
     auto = isinstance(options.n_components, str)
     given = range(1, MOST_COMPONENTS + 1) if auto else options.n_components
     numbers = [int(number) for number in given]
     if not numbers:
         raise ValueError("n_components has no number to choose from")
     scores: dict[int, float] = {}
+    unconverged: tuple[int, ...] = ()
     best, since = -np.inf, 0
     for number in numbers:
-        model = mixture_of(options, schema, number)
-        starts = _starts(options, model, counts, rng, None, categories)
-        fitted = _run(options, model, executor, starts)
+        fitted = run(mixture_of(options, schema, number), None)
         scores[number] = _criterion(options.criterion, data, fitted)
+        unconverged += fitted.unconverged
         goodness = scores[number] * (1 if options.criterion == "cheeseman_stutz" else -1)
         since += 1
         if goodness > best:
             best, since, kept = goodness, 0, fitted
         if fitted.interrupted or (auto and since >= PATIENCE):
             break
-    return kept._replace(criterion_scores=scores)
+    return kept._replace(unconverged=unconverged, criterion_scores=scores)
 
 
 def mixture_of(options: FitOptions, schema: Schema, num_components: int) -> MultinomialMixture:
@@ -219,21 +256,27 @@ def _run(
     model: MultinomialMixture,
     executor: Any,
     starts: list[MixtureParameters],
+    row_weight: float,
+    single: float,
 ) -> FittedMixture:
-    from bayes_lcs.inference.em import ConvergenceRule, em_steps, run_em
-    from bayes_lcs.inference.em_acceleration import squarem_steps
+    from bayes_lcs.inference.em import GapRule, RelativeRule, em_steps, run_em
 
-    steps = em_steps if options.acceleration is None else squarem_steps
-    stop = ConvergenceRule(options.tol, executor.precision)
+    stop: Any = GapRule(options.tol * row_weight)
+    if options.stopping == "relative":
+        stop = RelativeRule(options.tol, executor.precision, single)
+    steps = partial(
+        em_steps, is_accelerated=options.acceleration is not None, row_weight=row_weight
+    )
     results, interrupted = run_em(
         executor,
         [partial(steps, model, start, options.max_iter, stop) for start in starts],
         max_iter=options.max_iter,
         log_prior=model.log_prior,
         progress=options.verbose,
-        decisive=(model, options.tol, options.acceleration),
+        decisive=(model, options.stopping, options.tol, options.acceleration, row_weight, single),
     )
-    return FittedMixture(model, results, interrupted)
+    unconverged = () if best_result(results).converged else (model.num_components,)
+    return FittedMixture(model, results, interrupted, unconverged)
 
 
 def statistics_of(data: WeightedRows, parameters: MixtureParameters) -> MixtureStatistics:

@@ -52,6 +52,7 @@ def save_mixture(clusterer: MixtureClusterer, path: str | PathLike[str]) -> None
         "feature_names": list(map(str, getattr(clusterer, "feature_names_in_", []))),
         "n_iter": clusterer.n_iter_,
         "converged": bool(clusterer.converged_),
+        "gap": clusterer.gap_ if np.isfinite(clusterer.gap_) else None,
         "interrupted": bool(getattr(clusterer, "interrupted_", False)),
         "log_posterior": clusterer.log_posterior_,
         "log_likelihood": clusterer.log_likelihood_,
@@ -78,6 +79,8 @@ def mixture_from_tree(kind: type[MixtureClusterer], tree: xr.DataTree) -> Mixtur
     settings = described["settings"]
     if not isinstance(settings["categories"], str):
         settings["categories"] = [_restored(values) for values in settings["categories"]]
+    # Files without it come from a version that had this rule only.
+    settings.setdefault("stopping", "relative")
     clusterer = kind(**settings)
     clusterer.categories_ = [_restored(values) for values in described["categories"]]
     clusterer.n_features_in_ = described["n_features_in"]
@@ -91,6 +94,8 @@ def mixture_from_tree(kind: type[MixtureClusterer], tree: xr.DataTree) -> Mixtur
     clusterer.trace_ = arrays["trace"]
     for name in ("n_iter", "converged", "interrupted", "log_posterior", "log_likelihood"):
         setattr(clusterer, f"{name}_", described[name])
+    gap = described.get("gap")
+    clusterer.gap_ = np.inf if gap is None else gap
     mean = MixtureStatistics(
         np.asarray(tree["mean_components"]),
         np.asarray(tree["mean_cells"]),

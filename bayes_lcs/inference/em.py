@@ -1,13 +1,20 @@
 """EM for mixtures of products of multinomials (Dempster, Laird and Rubin 1977).
 
-The estimator is the mode of the log-likelihood plus the model's log prior. Expected counts come
-from an executor (`bayes_lcs.inference.em_executor`), the M-step is the model's.
+The objective is the log-likelihood plus the model's log prior. Expected counts come from an
+executor (`bayes_lcs.inference.em_executor`), the M-step is the model's.
 
-*Starts.* The steps of a start are a generator that yields the parameters at which it wants
-statistics, is sent them, and returns its `EMResult`: plain EM below, SQUAREM in
-`bayes_lcs.inference.em_acceleration`. With what it asks for it says from where it could go on, if
-it were begun again. The driver answers all starts together, on all cores, looks at the clock and
-the keyboard in between, and writes down where they are.
+*Starts.* The steps of a start are a generator: it yields the parameters at which it needs
+statistics, is sent them, and returns its `EMResult`. Each request also holds the state from which
+the steps can be resumed. :func:`run_em` serves all starts together, on all cores, and writes
+checkpoints in between.
+
+*Remaining gap.* The gain ``g`` of an M-step is the increase of the expected complete log posterior,
+to second order ``d' I d / 2`` with the step ``d`` and the complete information ``I``. Near a
+maximum a step in the slowest direction shrinks by the same rate ``r`` every time; the objective is
+then ``g / (1 - r)`` below its maximum, and the next gain is ``r^2 g``. So two successive gains tell
+how far the maximum is (:func:`remaining_gap`), without another pass over the rows. This is Aitken's
+extrapolation of the objective (Böhning et al. 1994), taken from gains because differences of
+objectives lose their digits where EM is slow.
 """
 
 from __future__ import annotations
@@ -22,27 +29,53 @@ from numpy.typing import NDArray
 from bayes_lcs.core.mixture import MixtureModel, MixtureParameters, MixtureStatistics
 from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.data.checkpoints import Arrays, work
+from bayes_lcs.inference.em_acceleration import (
+    FIRST_LIMIT,
+    SMALLEST,
+    EMPoint,
+    extrapolate,
+    next_limit,
+    stack,
+)
 from bayes_lcs.inference.em_executor import Precision
+from bayes_lcs.inference.mixture_starts import LEAST_COUNT
 
-__all__ = ["ConvergenceRule", "EMRequest", "EMResult", "EMSteps", "EStep", "em_steps", "run_em"]
+__all__ = [
+    "EMRequest",
+    "EMResult",
+    "EMSteps",
+    "EStep",
+    "GapRule",
+    "RelativeRule",
+    "StoppingRule",
+    "em_steps",
+    "remaining_gap",
+    "run_em",
+]
 
 FloatArray = NDArray[np.float64]
 
 ROUNDING = {"double": 4e-15, "mixed": 1e-9}
-"""An improvement that is a smaller share of the objective than this is rounding."""
+"""Share of the objective below which an improvement is rounding."""
+LEAST_RATE = 0.998
+"""Rate assumed of EM if a faster one is observed: a slow direction may not show yet."""
+LARGEST_RATIO = 1e9
+"""Ratio of two probabilities above which only that it is large matters."""
+PLAIN_PASSES = 10
+"""Passes before acceleration begins; the runs of Meek et al. that are cut short are plain EM."""
 
 
 class EMResult(NamedTuple):
-    """Where a start ended.
+    """Final or intermediate state of a start.
 
     Attributes
     ----------
     parameters
         The parameters.
     trace
-        The objective, log-likelihood plus log prior, at every parameters at which statistics were
-        taken. If EM converged the last is that of ``parameters``; if it ran out of iterations they
-        are one M-step further.
+        The objective, log-likelihood plus log prior, at all parameters that were kept. If EM
+        converged the last entry is that of ``parameters``; if it ran out of iterations they are
+        one M-step further.
     statistics
         At the last entry of the trace; None if there is none.
     num_iter
@@ -50,7 +83,12 @@ class EMResult(NamedTuple):
     converged
         Whether the stopping rule was met.
     ended
-        Whether there is nothing left to do; False of a place on the way.
+        Whether the start has ended; False for a state to resume from.
+    gap
+        Estimated distance of the last objective from the maximum, in nats; infinite where two
+        successive steps do not shrink.
+    limit
+        Upper limit of the next extrapolation's step.
     """
 
     parameters: MixtureParameters
@@ -59,6 +97,8 @@ class EMResult(NamedTuple):
     num_iter: int
     converged: bool
     ended: bool = True
+    gap: float = np.inf
+    limit: float = FIRST_LIMIT
 
     @property
     def objective(self) -> float:
@@ -72,7 +112,7 @@ class EMResult(NamedTuple):
 
 
 class EMRequest(NamedTuple):
-    """Parameters at which statistics are wanted, and from where the steps could be begun again."""
+    """Parameters at which statistics are needed, and the state to resume the steps from."""
 
     parameters: MixtureParameters
     reached: EMResult
@@ -80,35 +120,78 @@ class EMRequest(NamedTuple):
 
 EMSteps = Generator[EMRequest, MixtureStatistics, EMResult]
 EMStart = Callable[[EMResult | None], EMSteps]
-"""Begins the steps of a start: at its beginning, or where they were."""
+"""Begins the steps of a start, or resumes them from a state."""
 
 
 class EStep(Protocol):
-    """Whoever takes statistics of rows."""
+    """E-step over rows."""
 
     def statistics(self, requests: Sequence[MixtureParameters]) -> list[MixtureStatistics]:
-        """Statistics at each of some parameters, all together."""
+        """Take statistics at each of some parameters, all together."""
 
     def identity(self) -> list[Any]:
-        """Everything that decides what statistics come out."""
+        """List everything that decides the statistics."""
 
 
-class ConvergenceRule:
+def remaining_gap(previous: float, gain: float) -> float:
+    """Estimate how far the objective is below its maximum, from the gains of two EM steps.
+
+    Examples
+    --------
+    >>> round(remaining_gap(1e-4 / 0.999**2, 1e-4), 9)
+    0.1
+    >>> round(remaining_gap(1.0, 1e-4), 9)  # too fast to be the slowest direction
+    0.05
+    >>> remaining_gap(1e-4, 2e-4)
+    inf
+    """
+    rate = np.sqrt(gain / previous) if previous > 0.0 else 0.0
+    return float(gain / (1.0 - max(rate, LEAST_RATE))) if rate < 1.0 else np.inf
+
+
+class StoppingRule(Protocol):
+    """Rule that ends a start, asked where the last two objectives are one EM step apart."""
+
+    def __call__(self, trace: Sequence[float], gap: float) -> bool:
+        """Tell whether to stop, given the objectives so far and the estimated remaining gap."""
+
+
+class GapRule:
+    """Stop when the estimated distance from the maximum is at most ``tol`` nats, or rounding."""
+
+    def __init__(self, tol: float) -> None:
+        self.tol = tol
+
+    def __call__(self, trace: Sequence[float], gap: float) -> bool:
+        """Tell whether to stop, given the objectives so far and the estimated remaining gap."""
+        return gap <= max(self.tol, ROUNDING["double"] * abs(trace[-1]))
+
+
+class RelativeRule:
     """Stop when the last improvement is less than ``tol`` times the whole one since the start.
 
-    The rule of Meek, Thiesson and Heckerman (2002), section 3.2. An improvement that is within
-    rounding also stops: it says nothing about the next one.
+    The rule of Meek, Thiesson and Heckerman (2002), section 3.2. An improvement within rounding
+    also stops: it says nothing about the next one.
+
+    Parameters
+    ----------
+    tol
+        Share of the whole improvement.
+    precision
+        Of the statistics.
+    origin
+        The whole improvement is counted from here if the start lies above. A start near the
+        maximum would otherwise have nothing to compare its improvements with.
     """
 
-    def __init__(self, tol: float, precision: Precision) -> None:
+    def __init__(self, tol: float, precision: Precision, origin: float = np.inf) -> None:
         self.tol = tol
         self.rounding = ROUNDING[precision]
+        self.origin = origin
 
-    def __call__(self, trace: Sequence[float]) -> bool:
-        """Whether to stop, given the objectives so far."""
-        if len(trace) < 2:
-            return False
-        last, total = trace[-1] - trace[-2], trace[-1] - trace[0]
+    def __call__(self, trace: Sequence[float], gap: float = np.inf) -> bool:  # noqa: ARG002
+        """Tell whether to stop, given the objectives so far; the gap is ignored."""
+        last, total = trace[-1] - trace[-2], trace[-1] - min(trace[0], self.origin)
         return last < self.tol * total or last <= self.rounding * abs(trace[-1])
 
 
@@ -116,22 +199,93 @@ def em_steps(
     model: MixtureModel,
     start: MixtureParameters,
     max_iter: int,
-    stop: ConvergenceRule,
+    stop: StoppingRule,
     before: EMResult | None = None,
+    *,
+    is_accelerated: bool = False,
+    row_weight: float = 1.0,
 ) -> EMSteps:
-    """Plain EM from a start, or from where it was before, for :func:`run_em`."""
-    parameters, statistics = start, None
-    trace: list[float] = []
-    if before is not None:
-        parameters, trace = before.parameters, before.trace.tolist()
-    for _ in range(len(trace), max_iter):
-        reached = EMResult(parameters, np.array(trace), None, len(trace), False, False)
-        statistics = yield EMRequest(parameters, reached)
-        trace.append(statistics.log_likelihood + model.log_prior(parameters))
-        if stop(trace):
-            return EMResult(parameters, np.array(trace), statistics, len(trace), True)
-        parameters = model.update(statistics)
-    return EMResult(parameters, np.array(trace), statistics, len(trace), False)
+    """EM from a start, or resumed from a state, for :func:`run_em`.
+
+    Parameters
+    ----------
+    is_accelerated
+        Whether steps are extrapolated (`bayes_lcs.inference.em_acceleration`) after the first
+        ``PLAIN_PASSES``. ``max_iter`` counts the passes of rejected extrapolations; the trace does
+        not hold them.
+    row_weight
+        Weight of a row, the unit of :func:`_point`.
+    """
+    reached = before or EMResult(start, np.zeros(0), None, 0, False, False)
+    trace, passes, gap, limit = reached.trace.tolist(), reached.num_iter, reached.gap, reached.limit
+    statistics = reached.statistics
+    if statistics is None:
+        statistics = yield EMRequest(start, reached)
+        passes += 1
+    last = _point(model, reached.parameters, statistics, row_weight)
+    if not trace:
+        trace.append(last.objective)
+    while passes < max_iter:
+        reached = EMResult(
+            last.parameters, np.array(trace), last.statistics, passes, False, False, gap, limit
+        )
+        statistics = yield EMRequest(last.update, reached)
+        passes += 1
+        this = _point(model, last.update, statistics, row_weight)
+        trace.append(this.objective)
+        gap = remaining_gap(last.gain, this.gain) + this.edge_gain / (1.0 - LEAST_RATE)
+        if stop(trace, gap):
+            return EMResult(
+                this.parameters, np.array(trace), this.statistics, passes, True, gap=gap
+            )
+        if is_accelerated and PLAIN_PASSES <= passes < max_iter:
+            bold, step = extrapolate(model.schema, last, this, limit)
+            statistics = yield EMRequest(bold, reached)
+            passes += 1
+            tried = _point(model, bold, statistics, row_weight)
+            is_better = tried.objective >= this.objective
+            limit = next_limit(limit, step, is_better)
+            if is_better:
+                this = tried
+                trace.append(tried.objective)
+        last = this
+    return EMResult(last.update, np.array(trace), last.statistics, passes, False, gap=gap)
+
+
+def _point(
+    model: MixtureModel,
+    parameters: MixtureParameters,
+    statistics: MixtureStatistics,
+    row_weight: float,
+) -> EMPoint:
+    """Compute objective, M-step and the gain that it expects.
+
+    With ``n`` the expected count of a probability and ``m`` its relative change the gain is ``sum n
+    m^2 / 2``. EM can leave a boundary that it was driven to. While a probability grows from next to
+    nothing its count does not show what there is to gain, so that it counts as one row; the
+    difference is the gain at the edge, which says nothing about the rate.
+    """
+    update = model.update(statistics)
+    counts = model.totals(statistics)
+    old, new = stack(parameters), stack(update)
+    new = np.where(new < SMALLEST, 0.0, new)
+    update = MixtureParameters(new[0], new[1:])
+    known = old > 0.0
+    ratio = np.minimum(new / np.where(known, old, 1.0), LARGEST_RATIO)
+    change = np.where(known, ratio - 1.0, 0.0)
+    expected = counts * old
+    importance = np.where(change > 0.0, np.maximum(expected, row_weight), expected)
+    gain = 0.5 * float((expected * change**2).sum())
+    return EMPoint(
+        parameters,
+        statistics,
+        statistics.log_likelihood + model.log_prior(parameters),
+        update,
+        gain,
+        0.5 * float((importance * change**2).sum()) - gain,
+        importance,
+        np.log(LEAST_COUNT * row_weight / np.maximum(counts, row_weight)),
+    )
 
 
 def run_em(
@@ -244,7 +398,7 @@ def _all_as_arrays(results: list[EMResult]) -> Arrays:
             "weights": result.parameters.weights,
             "cells": result.parameters.cells,
             "trace": result.trace,
-            "numbers": [result.num_iter, result.converged, result.ended],
+            "numbers": [result.num_iter, result.converged, result.ended, result.gap, result.limit],
         }
         if result.statistics is not None:
             values |= dict(zip(("sums", "cell_sums", "log"), result.statistics, strict=True))
@@ -257,7 +411,9 @@ def _result_from(written: Arrays, i: int) -> EMResult:
     if f"sums-{i}" in written:
         cells, log = written[f"cell_sums-{i}"], float(written[f"log-{i}"])
         statistics = MixtureStatistics(written[f"sums-{i}"], cells, log)
-    num_iter, converged, ended = written[f"numbers-{i}"].tolist()
+    num_iter, converged, ended, gap, limit = written[f"numbers-{i}"].tolist()
     parameters = MixtureParameters(written[f"weights-{i}"], written[f"cells-{i}"])
     trace = written[f"trace-{i}"]
-    return EMResult(parameters, trace, statistics, num_iter, bool(converged), bool(ended))
+    return EMResult(
+        parameters, trace, statistics, int(num_iter), bool(converged), bool(ended), gap, limit
+    )

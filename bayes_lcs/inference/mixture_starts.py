@@ -9,18 +9,32 @@ around the single-component fit, so that components begin far apart.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from bayes_lcs.core.mixture import MixtureModel, MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.encoded_rows import EncodedColumns
 
-__all__ = ["PERTURBATION", "column_counts", "draw_start"]
+__all__ = [
+    "LEAST_COUNT",
+    "PERTURBATION",
+    "column_counts",
+    "draw_start",
+    "leave_boundary",
+    "single_fit_objective",
+]
 
 FloatArray = NDArray[np.float64]
 
 PERTURBATION = 0.1
+LEAST_COUNT = 1e-6
+RELEASED_COUNT = 0.5
+"""Expected rows that stand for a probability of zero, and for one that rows contradict."""
 
 
 def column_counts(table: EncodedColumns, weights: FloatArray | None = None) -> FloatArray:
@@ -56,9 +70,7 @@ def draw_start(
 ) -> MixtureParameters:
     """Parameters at which to begin; ``counts`` are those of :func:`column_counts`."""
     schema = model.schema
-    single = model.update(
-        MixtureStatistics(np.ones(num_components), np.tile(counts[:, None], num_components), 0.0)
-    ).cells
+    single = _single_fit(model, num_components, counts).cells
     shape = (schema.num_cells, num_components)
     if method == "perturbed":
         moved = single * np.exp(PERTURBATION * rng.standard_normal(shape))
@@ -69,6 +81,53 @@ def draw_start(
     return MixtureParameters(
         np.full(num_components, 1.0 / num_components), _normalised(schema, moved)
     )
+
+
+def _single_fit(model: MixtureModel, num_components: int, counts: FloatArray) -> MixtureParameters:
+    """Fit a single component, repeated with equal weights."""
+    return model.update(
+        MixtureStatistics(np.ones(num_components), np.tile(counts[:, None], num_components), 0.0)
+    )
+
+
+def single_fit_objective(model: Any, counts: FloatArray) -> float:
+    """Log posterior of equal components, each the fit of a single one.
+
+    A perturbed start begins near this value, before EM has found any difference between components.
+    """
+    single = _single_fit(model, model.num_components, counts)
+    return float(xlogy(counts, single.cells[:, 0]).sum()) + model.log_prior(single)
+
+
+def leave_boundary(
+    model: MixtureModel,
+    parameters: MixtureParameters,
+    weight: float,
+    statistics: Callable[[MixtureParameters], MixtureStatistics],
+) -> MixtureParameters:
+    """Raise probabilities at zero, to begin with the parameters of an earlier fit.
+
+    EM does not change a probability of zero. Without a prior, the fit to some rows has such zeros
+    where other rows have values. They are raised by next to nothing if an EM step then lowers all
+    of them again, and to half a row if not: these are other rows.
+
+    Parameters
+    ----------
+    weight
+        Weight of the rows of the earlier fit.
+    statistics
+        Takes statistics of the present rows.
+    """
+    counts = np.maximum(parameters.weights * weight, 1.0)
+    low = parameters.cells * counts < LEAST_COUNT
+    if not low.any():
+        return parameters
+    cells = _normalised(model.schema, np.where(low, LEAST_COUNT / counts, parameters.cells))
+    start = MixtureParameters(parameters.weights, cells)
+    if not (model.update(statistics(start)).cells > cells)[low].any():
+        return start
+    cells = _normalised(model.schema, np.where(low, RELEASED_COUNT / counts, parameters.cells))
+    return MixtureParameters(parameters.weights, cells)
 
 
 def _normalised(schema: Schema, cells: FloatArray) -> FloatArray:

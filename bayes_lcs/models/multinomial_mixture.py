@@ -137,14 +137,26 @@ class MultinomialMixture:
         """
         components = statistics.components + self.weight_prior
         cells = statistics.cells + self.cell_parameters[:, None]
-        offsets, feature = self.schema.offsets[:-1], self.schema.cell_feature
-        if self.schema.num_features == 0:
-            return MixtureParameters(_shares(components), cells)
-        totals = np.add.reduceat(cells, offsets, axis=0)[feature]
-        sizes = np.asarray(self.schema.num_values, np.float64)[feature, None]
+        totals = self.totals(statistics)[1:]
+        sizes = np.asarray(self.schema.num_values, np.float64)[self.schema.cell_feature, None]
         empty = totals <= 0.0
         theta = np.where(empty, 1.0 / sizes, cells / np.where(empty, 1.0, totals))
         return MixtureParameters(_shares(components), theta)
+
+    def totals(self, statistics: MixtureStatistics) -> FloatArray:
+        """Counts, prior included, of which each probability is a share, ``(1 + C, K)``.
+
+        The first row is that of the weights, the others are those of the cells.
+        """
+        weights = np.full(
+            (1, self.num_components),
+            statistics.components.sum() + self.num_components * self.weight_prior,
+        )
+        if self.schema.num_features == 0:
+            return weights
+        cells = statistics.cells + self.cell_parameters[:, None]
+        totals = np.add.reduceat(cells, self.schema.offsets[:-1], axis=0)
+        return np.vstack([weights, totals[self.schema.cell_feature]])
 
     def log_prior(self, parameters: MixtureParameters) -> float:
         """Log density of the prior in natural parameters, its constant included; 0 without one.

@@ -1,13 +1,19 @@
 """Clustering with a learner inside: what it equals, where it goes in circles, what it survives."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from scipy.stats import entropy, norm
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.preprocessing import scale
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
@@ -235,7 +241,7 @@ def test_a_start_that_the_learner_refuses_is_followed_by_another():
     refused = []
     for seed in range(8):
         Choosy.refused = 0
-        clusterer = GeneralizedClusterer(Choosy(), 2, random_state=seed).fit(X)
+        clusterer = GeneralizedClusterer(Choosy(max_depth=1), 2, random_state=seed).fit(X)
         assert clusterer.n_iter_ >= 1
         refused.append(Choosy.refused)
     assert max(refused) > 0
@@ -249,6 +255,268 @@ def test_a_cluster_without_rows_is_filled_again():
     assert clusterer.trace_[0].refilled == 2
     assert clusterer.trace_[-1].num_clusters == 3
     assert clusterer.converged_
+
+
+# Clusters without rows ----------------------------------------------------------------------------
+
+
+class Lumping(ClassifierMixin, BaseEstimator):
+    """Never predicts the last cluster that it is shown."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > np.median(X[:, 0])) * min(1, len(self.classes_) - 2)]
+
+
+@pytest.mark.parametrize("assignment", ["strict", "weighted"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_learner_that_leaves_clusters_empty_has_not_converged(seed, assignment):
+    X, _ = blobs(seed, 80)
+    clusterer = GeneralizedClusterer(Lumping(), 4, assignment=assignment, random_state=seed)
+    with pytest.warns(ConvergenceWarning, match="of 4 clusters have no rows"):
+        clusterer.fit(X)
+    assert not clusterer.converged_
+    assert clusterer.n_clusters_ == len(np.unique(clusterer.labels_)) < 4
+    assert "clusters have no rows" in clusterer.stop_reason_
+
+
+@pytest.mark.parametrize("learner", ["prototype", "naive_bayes", "perceptron_list", "stump"])
+@pytest.mark.parametrize("assignment", ["strict", "weighted"])
+def test_convergence_means_that_every_cluster_has_rows(learner, assignment):
+    """Fewer distinct rows than clusters, rows in two clumps, and plain noise."""
+    rng = np.random.default_rng(2)
+    tables = [
+        np.repeat([[0.0, 1.0], [5.0, 2.0]], 20, axis=0),
+        np.repeat([[0.0], [9.0]], 30, axis=0) + rng.normal(size=(60, 1)) * 1e-3,
+        rng.normal(size=(50, 3)),
+    ]
+    for X in tables:
+        with _quiet():
+            found = GeneralizedClusterer(
+                learner, 5, assignment=assignment, random_state=0, max_iter=40
+            ).fit(X)
+        assert found.n_clusters_ == len(np.unique(found.labels_))
+        if found.converged_:
+            assert found.n_clusters_ == 5
+    assert found.n_clusters_ > 1
+
+
+# Learners that memorise ---------------------------------------------------------------------------
+
+
+def separable(name):
+    """Rows with clear clusters, and their number: points, iris, wine, names and numbers."""
+    rng = np.random.default_rng(0)
+    if name == "blobs":
+        return blobs(9)[0], 3
+    if name == "iris":
+        return load_iris().data, 3
+    if name == "wine":
+        return scale(load_wine().data), 3
+    kind = rng.integers(2, size=240)
+    often = rng.random((3, 240)) < 0.9
+    frame = pd.DataFrame(
+        {f"colour {f}": np.where(often[f], kind, 1 - kind).astype(str) for f in range(3)}
+    )
+    return frame.assign(size=np.round(6.0 * kind + rng.normal(size=240), 1)), 2
+
+
+SETS = ["blobs", "iris", "wine", "mixed"]
+
+
+@pytest.mark.parametrize("assignment", ["strict", "weighted"])
+@pytest.mark.parametrize("init", ["rows", "random"])
+@pytest.mark.parametrize("data", SETS)
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        DecisionTreeClassifier(),
+        KNeighborsClassifier(1),
+        RandomForestClassifier(20),
+    ],
+    ids=lambda c: type(c).__name__,
+)
+def test_learners_that_keep_any_start_are_warned_of(classifier, data, init, assignment):
+    X, number = separable(data)
+    clusterer = GeneralizedClusterer(
+        classifier, number, init=init, assignment=assignment, max_iter=10, random_state=1
+    )
+    if isinstance(classifier, RandomForestClassifier) and (init, assignment) == (
+        "random",
+        "weighted",
+    ):
+        pytest.skip("shares of a forest drift away from a random start")
+    with pytest.warns(ConvergenceWarning, match="reproduces any clusters"):
+        clusterer.fit(X)
+    assert clusterer.memorised_
+    assert not clusterer.converged_
+    assert "max_depth" in clusterer.stop_reason_
+
+
+@pytest.mark.parametrize("data", SETS)
+@pytest.mark.parametrize(
+    "learner",
+    [
+        "prototype",
+        "naive_bayes",
+        "stump",
+        LogisticRegression(),
+        DecisionTreeClassifier(max_depth=1),
+        DecisionTreeClassifier(max_depth=2),
+        KNeighborsClassifier(15),
+        NearestCentroid(),
+    ],
+    ids=str,
+)
+def test_learners_that_generalize_are_not_said_to_memorise(learner, data):
+    X, number = separable(data)
+    for seed in range(2):
+        with _quiet():
+            found = GeneralizedClusterer(learner, number, random_state=seed).fit(X)
+        assert not found.memorised_
+        assert "reproduces" not in found.stop_reason_
+
+
+@pytest.mark.parametrize("learner", ["prototype", "naive_bayes", LogisticRegression()], ids=str)
+def test_no_warning_where_clear_clusters_are_found(learner):
+    X, kind = blobs(9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        found = GeneralizedClusterer(learner, 3, n_init=5, random_state=0).fit(X)
+    assert found.converged_
+    assert adjusted_rand_score(kind, found.labels_) > 0.9
+
+
+def test_prototypes_of_few_rows_with_many_columns_are_not_said_to_memorise():
+    """They can separate any clusters there, but they lower squared distances in every step."""
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1], 20)
+    X = rng.normal(size=(40, 200)) + 3.0 * kind[:, None]
+    for learner in ("prototype", "naive_bayes"):
+        found = GeneralizedClusterer(learner, 2, random_state=0).fit(X)
+        assert found.converged_
+        assert adjusted_rand_score(kind, found.labels_) == 1.0
+
+
+# Several starts and scores ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", ["blobs", "wine", "mixed"])
+@pytest.mark.parametrize(
+    "learner", ["prototype", "naive_bayes", "stump", LogisticRegression()], ids=str
+)
+def test_more_starts_are_never_worse(learner, data):
+    X, number = separable(data)
+    for seed in range(2):
+        with _quiet():
+            runs = [
+                GeneralizedClusterer(learner, number, n_init=n, random_state=seed, max_iter=20)
+                for n in (1, 4)
+            ]
+            scores = [run.fit(X).score(X) for run in runs]
+        assert scores == sorted(scores)
+        assert [run.objective_ for run in runs] == pytest.approx(scores, rel=1e-12)
+
+
+def test_more_starts_help():
+    X, kind = blobs(3)
+    found = {}
+    for n_init in (1, 10):
+        with _quiet():
+            fits = [
+                GeneralizedClusterer("prototype", 3, n_init=n_init, random_state=seed).fit(X)
+                for seed in range(12)
+            ]
+        found[n_init] = min(adjusted_rand_score(kind, one.labels_) for one in fits)
+    assert found[1] < 0.7
+    assert found[10] > 0.95
+
+
+def test_scores_are_those_of_the_definitions():
+    X, _ = blobs(5, 90)
+    plain = PrototypeLearner(scale=False)
+    means = GeneralizedClusterer(plain, 3, random_state=0, n_init=5).fit(X)
+    kmeans = bl.KMeans(3, random_state=0, n_init=5).fit(X)
+    assert means.score(X) == pytest.approx(-kmeans.inertia_ / len(X))
+    bayes = GeneralizedClusterer("naive_bayes", 3, random_state=0, n_init=5).fit(X)
+    weights = bayes.learner_.parameters.weights
+    density = sum(
+        weight * np.prod(norm.pdf(X, mean, variance**0.5), axis=1)
+        for weight, mean, variance in zip(
+            weights, bayes.learner_.means, bayes.learner_.variances, strict=True
+        )
+    )
+    assert bayes.score(X) == pytest.approx(np.log(density).mean())
+    tree = GeneralizedClusterer(DecisionTreeClassifier(max_depth=2), 3, random_state=0).fit(X)
+    shares = tree.predict_proba(X)
+    expected = entropy(shares.mean(axis=0)) - entropy(shares, axis=1).mean()
+    assert tree.score(X) == pytest.approx(expected)
+    assert 0.0 <= tree.score(X) <= np.log(3)
+
+
+# Weights ------------------------------------------------------------------------------------------
+
+WEIGHTED = [
+    "prototype",
+    "naive_bayes",
+    "stump",
+    DecisionTreeClassifier(max_depth=2, random_state=0),
+    LogisticRegression(tol=1e-10, max_iter=5000),
+]
+
+
+@pytest.mark.parametrize("assignment", ["strict", "weighted"])
+@pytest.mark.parametrize("data", ["blobs", "iris", "mixed"])
+@pytest.mark.parametrize("learner", WEIGHTED, ids=lambda c: str(c).split("(")[0])
+def test_a_weight_of_two_is_two_rows(learner, data, assignment):
+    X, number = separable(data)
+    X = X.iloc[:120] if hasattr(X, "iloc") else X[:120]
+    weights = np.random.default_rng(3).integers(0, 4, len(X))
+    rows = np.repeat(np.arange(len(X)), weights)
+    repeated = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    clusterer = GeneralizedClusterer(
+        learner, number, assignment=assignment, n_init=2, max_iter=6, random_state=0
+    )
+    with _quiet():
+        weighted = clone(clusterer).fit(X, sample_weight=weights)
+        twice = clone(clusterer).fit(repeated)
+    np.testing.assert_array_equal(weighted.labels_[rows], twice.labels_)
+    np.testing.assert_allclose(weighted.predict_proba(X), twice.predict_proba(X), atol=1e-6)
+    assert weighted.objective_ == pytest.approx(twice.objective_, rel=1e-6)
+    assert weighted.score(X, sample_weight=weights) == pytest.approx(
+        twice.score(repeated), rel=1e-6
+    )
+
+
+def test_weights_reach_perceptrons():
+    X, _ = blobs(2, 60)
+    with _quiet():
+        heavy = GeneralizedClusterer("perceptron_list", 2, random_state=0)
+        heavy.fit(X, sample_weight=np.r_[np.ones(30), np.zeros(30)])
+        alone = GeneralizedClusterer("perceptron_list", 2, random_state=0).fit(X[:30])
+    np.testing.assert_array_equal(heavy.predict(X), alone.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("learner", "weights", "message"),
+    [
+        (KNeighborsClassifier(15), np.ones(300), "KNeighborsClassifier.fit takes no sample_weight"),
+        (Contrary(), np.ones(300), "Contrary.fit takes no sample_weight"),
+        ("prototype", np.ones(7), "sample_weight.shape"),
+        ("prototype", -np.ones(300), "Negative values in data passed to `sample_weight`"),
+        ("prototype", np.zeros(300), "zero"),
+        ("prototype", np.r_[1.0, np.zeros(299)], "n_samples=1 should be"),
+    ],
+)
+def test_weights_that_are_refused(learner, weights, message):
+    with pytest.raises(ValueError, match=message):
+        GeneralizedClusterer(learner, 3).fit(blobs()[0], sample_weight=weights)
+
+
+# Bad arguments ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -130,3 +130,17 @@ def test_starts_side_by_side_end_where_they_end_one_by_one(init):
     np.testing.assert_array_equal(one.cluster_centers_, more.cluster_centers_)
     assert [r.inertia for r in one.results_] == pytest.approx([r.inertia for r in more.results_])
     assert len({round(r.inertia, 6) for r in more.results_}) > 1  # each from a start of its own
+
+
+@pytest.mark.parametrize(
+    "places",
+    [[0, 1, 2, 3, 1e9], [0, 1, 1e9, 1e9 + 1], [1e8, 1e8 + 1], [0, 1, 1e9, 1e9 + 3, -1e9, -1e9 + 2]],
+)
+def test_centres_on_two_scales_are_told_apart(places):
+    rng = np.random.default_rng(0)
+    centers = np.array(places, np.float64)[:, None] * np.ones(3)
+    own = rng.integers(0, len(centers), 500)
+    X = centers[own] + 0.1 * rng.normal(size=(500, 3))
+    labels, squares = nearest(X, centers)
+    np.testing.assert_array_equal(labels, own)
+    np.testing.assert_allclose(squares, ((X - centers[own]) ** 2).sum(axis=1), rtol=1e-12)

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csc_matrix, csr_array
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import bayes_lcs as bl
 from bayes_lcs import MixtureClusterer
+from bayes_lcs.clustering.mixture_storage import mixture_from_tree
 from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.mixture import MixtureParameters
 from bayes_lcs.core.schema import Schema
+from bayes_lcs.data.storage import load_datatree
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
+from bayes_lcs.scaling.abbreviation import abbreviation
 from tests.inference.em_oracle import plain_em
 
-CHECKED = MixtureClusterer(2, max_iter=20, categorical=True, random_state=0)
+is_cut_short = pytest.mark.filterwarnings("ignore:EM has not converged")
+
+CHECKED = MixtureClusterer(2, categorical=True, random_state=0)
 LEAST_CHECKS = 44
 SIZES = (3, 2, 4, 2, 3)
 
 
+@is_cut_short
 @pytest.mark.filterwarnings("ignore:values that training has not seen")
 @parametrize_with_checks([CHECKED])
 def test_the_contract_of_scikit_learn(estimator, check):
@@ -73,6 +82,7 @@ def simulated():
     return rows, z, truth
 
 
+@is_cut_short
 def test_an_executor_is_shared_by_clones_and_left_out_of_files(tmp_path, simulated):
     X, _, _ = simulated
     with bl.executor("serial") as executor:
@@ -99,11 +109,12 @@ def test_clear_clusters_are_found(init):
     labels = clusterer.fit_predict(X)
     assert adjusted_rand_score(z, labels) > 0.95
     assert clusterer.converged_
-    assert clusterer.n_iter_ == len(clusterer.trace_)
+    assert len(clusterer.trace_) <= clusterer.n_iter_ < 100
     np.testing.assert_array_equal(labels, clusterer.predict_proba(X).argmax(axis=1))
     np.testing.assert_allclose(clusterer.predict_proba(X).sum(axis=1), 1.0)
 
 
+@is_cut_short
 def test_it_is_em_from_the_start_given(simulated):
     X, _, truth = simulated
     schema = Schema(1, SIZES)
@@ -132,6 +143,7 @@ def test_starts_are_kept_and_the_best_is_taken(simulated):
     np.testing.assert_array_equal(again.trace_, clusterer.trace_)
 
 
+@is_cut_short
 def test_the_paper_s_start(simulated):
     """Equal weights; all components nearly alike, so that the first objective hardly differs."""
     X, _, _ = simulated
@@ -207,12 +219,13 @@ def test_strange_rows_score_high():
 def test_acceleration_reaches_at_least_as_far(simulated):
     X, _, _ = simulated
     settings = {"random_state": 0, "tol": 1e-8, "max_iter": 5000}
-    plain = MixtureClusterer(3, **settings).fit(X)
-    fast = MixtureClusterer(3, acceleration="squarem", **settings).fit(X)
+    plain = MixtureClusterer(3, acceleration=None, **settings).fit(X)
+    fast = MixtureClusterer(3, **settings).fit(X)
     assert fast.n_iter_ < plain.n_iter_
     assert np.diff(fast.trace_).min() >= -1e-8
 
 
+@is_cut_short
 def test_warm_start_goes_on_where_it_was(simulated):
     X, _, _ = simulated
     through = MixtureClusterer(3, random_state=0, max_iter=9, tol=0).fit(X)
@@ -220,6 +233,140 @@ def test_warm_start_goes_on_where_it_was(simulated):
     traces = [steps.fit(X).trace_ for _ in range(3)]
     np.testing.assert_allclose(np.concatenate(traces), through.trace_, rtol=1e-12)
     np.testing.assert_allclose(steps.weights_, through.weights_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("prior", [1.0, 0.0])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"acceleration": None, "max_iter": 20_000}, {"stopping": "relative", "tol": 1e-5}],
+    ids=str,
+)
+def test_warm_start_from_a_converged_fit_takes_few_passes(simulated, options, prior):
+    """From a start near the maximum the improvement since the start is no measure."""
+    clusters, _ = clear_clusters()
+    for X in (
+        simulated[0],
+        clusters,
+        MultinomialMixture(schema=Schema(1, SIZES), num_components=3).simulate(500, 7)[0],
+    ):
+        clusterer = MixtureClusterer(
+            3, prior=prior, random_state=0, warm_start=True, precision="double"
+        ).set_params(**options)
+        cold = clusterer.fit(X).n_iter_
+        warm = clusterer.fit(X)
+        assert warm.converged_
+        assert warm.n_iter_ <= 14
+        assert warm.n_iter_ <= cold + 2
+
+
+def test_warm_start_on_more_rows_takes_no_more_passes_than_a_cold_one():
+    model = MultinomialMixture(schema=Schema(1, SIZES), num_components=3)
+    for seed in (0, 2, 3):
+        X, _, _ = model.simulate(1200, seed)
+        clusterer = MixtureClusterer(3, random_state=0, warm_start=True).fit(X[:900])
+        cold = clone(clusterer).fit(X)
+        assert clusterer.fit(X).n_iter_ <= cold.n_iter_ + 5
+
+
+def test_warm_start_leaves_zeros_that_more_rows_contradict():
+    """EM keeps a probability of zero, whatever the rows say."""
+    X, z = clear_clusters(400, seed=3)
+    X[:, 0] = np.where(z == 0, 0, X[:, 0])
+    tables = [np.array([[0.9, 0.1], [0.1, 0.9]])] * 8
+    tables[0] = np.array([[1.0, 0.0], [0.1, 0.9]])
+    clusterer = MixtureClusterer(2, prior=0.0, init=([0.5, 0.5], tables)).fit(X)
+    assert clusterer.probabilities_[0][0, 1] == 0.0
+    more = X.copy()
+    more[::3, 0] = 1 - more[::3, 0]
+    cold = MixtureClusterer(2, prior=0.0, random_state=0).fit(more)
+    clusterer.set_params(warm_start=True).fit(more)
+    assert clusterer.log_likelihood_ == pytest.approx(cold.log_likelihood_, abs=5e-3)
+    assert clusterer.n_iter_ <= cold.n_iter_ + 5
+
+
+# Convergence --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", [1.0, 0.0])
+def test_by_default_it_ends_at_the_maximum(prior):
+    """Slow convergence: 0.4 nats were missing, and a share was 0.20 in place of 0.16."""
+    for seed in range(4):
+        model = MultinomialMixture(schema=Schema(1, SIZES), num_components=3)
+        X, _, _ = model.simulate(300, seed)
+        clusterer = MixtureClusterer(3, prior=prior, random_state=seed).fit(X)
+        assert clusterer.converged_
+        assert clusterer.gap_ <= 1e-3
+        best = MixtureClusterer(
+            3, prior=prior, init=(clusterer.weights_, clusterer.probabilities_), tol=1e-7
+        )
+        best.set_params(max_iter=5000).fit(X)
+        assert best.log_posterior_ - clusterer.log_posterior_ < 2e-3
+
+
+def test_too_few_passes_are_warned_of(simulated, tmp_path):
+    X, _, _ = simulated
+    pd.DataFrame(X).add_prefix("c").to_csv(tmp_path / "rows.csv", index=False)
+    clusterer = MixtureClusterer(3, max_iter=4, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=4 passes.*Raise max_iter"):
+        clusterer.fit(X)
+    assert not clusterer.converged_
+    assert clusterer.gap_ > 1e-3
+    with pytest.warns(ConvergenceWarning, match="max_iter=4"):
+        clone(clusterer).fit_file(tmp_path / "rows.csv")
+    with pytest.warns(ConvergenceWarning, match="max_iter=4"):
+        clone(clusterer).partial_fit(X)
+    with pytest.warns(ConvergenceWarning, match="n_components 2, 3, so that their scores"):
+        clone(clusterer).set_params(n_components=[1, 2, 3]).fit(X)
+    with pytest.warns(ConvergenceWarning, match="5 of 5 fits of the bootstrap"):
+        clusterer.standard_errors(X, method="bootstrap", n_bootstrap=5, random_state=0)
+
+
+def test_runs_that_are_cut_short_on_purpose_do_not_warn(simulated):
+    X, _ = clear_clusters(600)
+    bl.learning_curve_sample(
+        MixtureClusterer(2, random_state=0),
+        X,
+        alpha=0.0,
+        initial_size=100,
+        holdout_size=100,
+        abbreviated="fixed-1",
+        progress=False,
+    )
+
+
+def test_batches_after_a_fit_do_not_count_as_converged(simulated):
+    X, _, _ = simulated
+    clusterer = MixtureClusterer(3, random_state=0).fit(X)
+    assert clusterer.converged_
+    clusterer.partial_fit(X[:100])
+    assert not clusterer.converged_
+    assert clusterer.gap_ == np.inf
+
+
+@pytest.mark.parametrize("scale", [1 / 300, 7.0])
+def test_the_scale_of_weights_does_not_decide_where_it_stops(simulated, scale):
+    X, _, _ = simulated
+    options = {"prior": 0.0, "random_state": 0, "tol": 1e-2}
+    plain = MixtureClusterer(3, **options).fit(X)
+    scaled = MixtureClusterer(3, **options).fit(X, sample_weight=np.full(len(X), scale))
+    assert scaled.log_likelihood_ / scale == pytest.approx(plain.log_likelihood_, abs=2e-2)
+
+
+def test_the_rule_of_the_paper_is_there(simulated):
+    X, _, _ = simulated
+    paper = MixtureClusterer(
+        3, stopping="relative", tol=1e-3, acceleration=None, random_state=0
+    ).fit(X)
+    shares = np.diff(paper.trace_) / (paper.trace_[1:] - paper.trace_[0])
+    assert shares[-1] < 1e-3
+    assert (shares[:-1] >= 1e-3).all()
+    assert paper.n_iter_ == len(paper.trace_)
+    near = (paper.weights_, paper.probabilities_)
+    again = clone(paper).set_params(init=near, tol=1e-2).fit(X)
+    assert again.n_iter_ == 2  # not since the start, which is near the end
+    cut_short = abbreviation("thresh-0.01")
+    assert cut_short is not None
+    assert cut_short.parameters(paper) == {"tol": 0.01, "stopping": "relative"}
 
 
 def test_warm_start_learns_new_values():
@@ -407,6 +554,29 @@ def test_standard_errors_have_the_shape_of_what_they_are_errors_of(simulated):
     assert (np.abs(other / weights - 1) < 0.6).all()  # 30 fits: 13 per cent is one sigma
 
 
+@pytest.mark.parametrize("method", ["information", "bootstrap"])
+def test_standard_errors_with_probabilities_of_zero(method):
+    """One cluster never has a value: the other errors are there all the same."""
+    X, z = clear_clusters(400, seed=2)
+    X[:, 0] = z
+    clusterer = MixtureClusterer(2, prior=0.0, random_state=0).fit(X)
+    weights, tables = clusterer.standard_errors(
+        X,
+        method=method,
+        **({"n_bootstrap": 30, "random_state": 0} if method == "bootstrap" else {}),
+    )
+    np.testing.assert_allclose(
+        weights, np.sqrt(np.prod(clusterer.weights_) / 400), rtol=0.05 if method[0] == "i" else 0.6
+    )
+    at_boundary = np.isnan(tables[0]) if method == "information" else tables[0] < 1e-6
+    assert at_boundary.all()
+    for table, errors in zip(clusterer.probabilities_[1:], tables[1:], strict=True):
+        share = table[:, 0] * table[:, 1] / (400 * clusterer.weights_)
+        np.testing.assert_allclose(
+            errors[:, 0], np.sqrt(share), rtol=0.1 if method[0] == "i" else 0.6
+        )
+
+
 def test_saved_and_loaded_it_is_the_same(tmp_path):
     X, _ = clear_clusters()
     frame = pd.DataFrame(as_words(X)).add_prefix("$c<")
@@ -417,6 +587,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path):
     assert again.get_params() == bl.load(path).get_params() == clusterer.get_params()
     np.testing.assert_array_equal(again.predict_proba(frame), clusterer.predict_proba(frame))
     np.testing.assert_array_equal(again.trace_, clusterer.trace_)
+    assert again.gap_ == clusterer.gap_
     assert again.feature_names_in_.tolist() == frame.columns.tolist()
     for one in (again, clusterer):
         one.partial_fit(frame[:100])
@@ -424,6 +595,17 @@ def test_saved_and_loaded_it_is_the_same(tmp_path):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(ValueError, match="checksum"):
         MixtureClusterer.load(path)
+
+
+def test_files_of_versions_with_relative_tolerances_only_keep_them(tmp_path):
+    X, _ = clear_clusters()
+    MixtureClusterer(2, tol=1e-5, random_state=0).fit(X).save(tmp_path / "mixture.nc")
+    tree = load_datatree(tmp_path / "mixture.nc")
+    described = json.loads(tree.attrs["mixture"])
+    del described["settings"]["stopping"], described["gap"]
+    tree.attrs["mixture"] = json.dumps(described)
+    again = mixture_from_tree(MixtureClusterer, tree)
+    assert (again.stopping, again.tol, again.gap_) == ("relative", 1e-5, np.inf)
 
 
 def test_dates_are_named_by_their_text(tmp_path):
@@ -455,10 +637,8 @@ def test_rows_may_stand_for_billions(precision):
     rows, _, _ = model.simulate(300, 4)
     rows, weights = np.repeat(rows, 2, axis=0), np.full(600, 3e9)
     options = {"random_state": 0, "precision": precision, "prior": 0.0}
-    one, many = (
-        MixtureClusterer(2, **options).fit(rows, sample_weight=own)
-        for own in (np.ones(600), weights)
-    )
-    share = 1e-9 if precision == "double" else 1e-4
+    one = MixtureClusterer(2, tol=1e-9, **options).fit(rows)
+    many = MixtureClusterer(2, **options).fit(rows, sample_weight=weights)
+    share = 1e-5 if precision == "double" else 1e-4
     np.testing.assert_allclose(many.weights_, one.weights_, rtol=share)
     assert many.log_likelihood_ / 3e9 == pytest.approx(one.log_likelihood_, rel=share)

@@ -15,6 +15,8 @@ from bayes_lcs import MixtureClusterer
 from bayes_lcs.data import encoded_dataset
 from bayes_lcs.inference import em_blocks
 
+pytestmark = pytest.mark.filterwarnings("ignore:EM has not converged")
+
 SETTINGS = {"max_iter": 12, "tol": 0.0, "precision": "double", "random_state": 1}
 
 

@@ -12,11 +12,11 @@ from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.encoded_rows import DenseRows
 from bayes_lcs.inference import mixture_errors, mixture_scores
-from bayes_lcs.inference.em import ConvergenceRule
+from bayes_lcs.inference.em import GapRule
 from bayes_lcs.inference.em_stepwise import stepwise_init, stepwise_step
 from bayes_lcs.inference.pattern_plan import plan_rows
 from tests.inference.em_oracle import plain_em
-from tests.inference.test_em import SIZES, fit, mixture, rows_of, start_for
+from tests.inference.test_em import SIZES, fit, mixture, rows_of, squarem_steps, start_for
 
 
 def statistics_of(model, parameters, rows, weights=None):
@@ -73,9 +73,7 @@ def test_cheeseman_stutz_is_near_the_evidence_summed_over_all_assignments():
     rows = np.array([[0, 0, 0]] * 5 + [[1, 1, 1]] * 5)
     table = DenseRows(rows, (2, 2, 2))
     start = start_for(model, rows, seed=1)
-    found = fit(
-        model, plan_rows(table, merge_rows=False), start, 500, ConvergenceRule(1e-9, "double")
-    )
+    found = fit(model, plan_rows(table, merge_rows=False), start, 500, GapRule(1e-9))
     terms = []
     for labels in itertools.product(range(2), repeat=len(rows)):
         z = np.array(labels)
@@ -101,37 +99,49 @@ def test_an_evidence_needs_a_prior():
 # Standard errors ----------------------------------------------------------------------------------
 
 
-def natural_objective(model, rows, weights):
-    """The log posterior as a function of log odds, in the order of the information."""
+def natural_objective(model, at, free, rows, weights):
+    """The log posterior as a function of the free log odds, in the order of the information."""
     schema: Schema = model.schema
-    num_components = model.num_components
+    with np.errstate(divide="ignore"):
+        base = np.log(np.vstack([at.weights, at.cells]))
+    base[0] -= base[0].max()
+    for f in range(schema.num_features):
+        cells = slice(schema.cells_of(f).start + 1, schema.cells_of(f).stop + 1)
+        base[cells] -= base[cells].max(axis=0)
+    base[0, free.fixed_weights & (at.weights < 0.5)] = -np.inf
+    base[1:][free.fixed_cells & (at.cells < 0.5)] = -np.inf
+    places = [(0, k) for k in free.weights]
+    places += [(1 + cell, k) for k, cells in enumerate(free.cells) for cell in cells]
 
     def parameters(point):
-        odds = np.append(point[: num_components - 1], 0.0)
-        pi = np.exp(odds) / np.exp(odds).sum()
-        cells = np.empty((schema.num_cells, num_components))
-        first = num_components - 1
-        for k in range(num_components):
-            for f, size in enumerate(schema.num_values):
-                odds = np.append(point[first : first + size - 1], 0.0)
-                cells[schema.cells_of(f), k] = np.exp(odds) / np.exp(odds).sum()
-                first += size - 1
-        return MixtureParameters(pi, cells)
+        odds = np.exp(base)
+        for place, value in zip(places, point, strict=True):
+            odds[place] = np.exp(value)
+        cells = odds[1:].copy()
+        for f in range(schema.num_features):
+            cells[schema.cells_of(f)] /= cells[schema.cells_of(f)].sum(axis=0)
+        return MixtureParameters(odds[0] / odds[0].sum(), cells)
 
     def objective(point):
         at = parameters(point)
         joint = np.exp(model.log_joint(at, rows)).sum(axis=1)
         return float(weights @ np.log(joint)) + model.log_prior(at)
 
-    def point_of(at):
-        parts = [np.log(at.weights[:-1] / at.weights[-1])]
-        for k in range(num_components):
-            for f in range(schema.num_features):
-                table = at.cells[schema.cells_of(f), k]
-                parts.append(np.log(table[:-1] / table[-1]))
-        return np.concatenate(parts)
+    return objective, np.array([base[place] for place in places]), parameters
 
-    return objective, point_of, parameters
+
+def negative_hessian(objective, point, step=1e-4):
+    """Second derivatives by central differences."""
+    eye = np.eye(len(point)) * step
+    result = np.empty((len(point), len(point)))
+    for i, j in itertools.product(range(len(point)), repeat=2):
+        result[i, j] = -(
+            objective(point + eye[i] + eye[j])
+            - objective(point + eye[i] - eye[j])
+            - objective(point - eye[i] + eye[j])
+            + objective(point - eye[i] - eye[j])
+        ) / (4 * step**2)
+    return result
 
 
 @pytest.mark.parametrize("prior", [1.0, 0.4])
@@ -141,23 +151,76 @@ def test_the_information_is_the_second_derivative(prior):
     rng = np.random.default_rng(0)
     rows[rng.random(rows.shape) < 0.1] = -1
     weights = rng.gamma(2.0, size=len(rows))
-    objective, point_of, parameters = natural_objective(model, rows, weights)
     # Anywhere, not only at a maximum: Louis's identity holds as long as the score's square is in.
-    at = parameters(rng.normal(size=len(point_of(start_for(model, rows)))))
-    point = point_of(at)
-    found = mixture_errors.observed_information(model, at, DenseRows(rows, (3, 2, 2)), weights)
-    step = 1e-4
-    eye = np.eye(len(point)) * step
-    expected = np.empty_like(found)
-    for i, j in itertools.product(range(len(point)), repeat=2):
-        expected[i, j] = -(
-            objective(point + eye[i] + eye[j])
-            - objective(point + eye[i] - eye[j])
-            - objective(point - eye[i] + eye[j])
-            + objective(point - eye[i] - eye[j])
-        ) / (4 * step**2)
+    cells = np.exp(rng.normal(size=(7, 2)))
+    at = model.update(MixtureStatistics(np.array([20.0, 30.0]), 9 * cells, 0.0))
+    table = DenseRows(rows, (3, 2, 2))
+    found, free = mixture_errors.observed_information(model, at, table, weights)
+    assert free.size == model.num_free_parameters
+    objective, point, _ = natural_objective(model, at, free, rows, weights)
+    expected = negative_hessian(objective, point)
     # Central differences: an error of step squared, and of rounding over step squared.
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(found).max())
+
+
+def boundary_fit(seed):
+    """Rows of three components with probabilities of 0, and their fit of maximum likelihood."""
+    rng = np.random.default_rng(seed)
+    truth = MixtureParameters(
+        np.array([0.5, 0.3, 0.2]),
+        np.array(
+            [[0.8, 0.5, 0.0], [0.2, 0.5, 0.3], [0.0, 0.0, 0.7]]  # one feature of three values
+            + [[0.95, 0.1, 0.5], [0.05, 0.9, 0.5]] * 2
+            + [[1.0, 0.2, 0.6], [0.0, 0.8, 0.4]] * 2
+        ),
+    )
+    sizes = (3, 2, 2, 2, 2)
+    model = mixture(0.0, sizes=sizes)
+    rows, _, _ = model.simulate(400, seed, truth)
+    rows[rng.random(rows.shape) < 0.05] = -1
+    table = DenseRows(rows, sizes)
+    result = fit(model, plan_rows(table), truth, 5000, GapRule(1e-9), squarem_steps)
+    assert result.converged
+    return model, rows, table, result.parameters
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_errors_with_parameters_at_the_boundary(seed):
+    """Those at the boundary are fixed; the others are as if they had never been parameters."""
+    model, rows, table, at = boundary_fit(seed)
+    weights, cells = mixture_errors.information_errors(model, at, table)
+    _, free = mixture_errors.observed_information(model, at, table)
+    assert 0 < free.size < model.num_free_parameters
+    assert np.isfinite(weights).all()
+    low = at.cells < 1e-6
+    assert low.any()
+    np.testing.assert_array_equal(np.isnan(cells), low | (at.cells > 1 - 1e-6))
+    objective, point, parameters = natural_objective(model, at, free, rows, np.ones(len(rows)))
+    covariance = np.linalg.inv(negative_hessian(objective, point, 1e-3))
+    slope = np.empty((len(point), 3 + cells.size))
+    for i, step in enumerate(np.eye(len(point)) * 1e-5):
+        up, down = parameters(point + step), parameters(point - step)
+        change = [up.weights - down.weights, (up.cells - down.cells).ravel()]
+        slope[i] = np.concatenate(change) / 2e-5
+    expected = np.sqrt(np.diag(slope.T @ covariance @ slope))
+    np.testing.assert_allclose(weights, expected[:3], rtol=1e-3)
+    known = ~np.isnan(cells)
+    np.testing.assert_allclose(cells[known], expected[3:].reshape(cells.shape)[known], rtol=1e-3)
+
+
+def test_an_empty_component_and_a_constant_column_have_no_errors_of_their_own():
+    model, rows, _, at = boundary_fit(0)
+    rows = np.column_stack([rows, np.zeros(len(rows), int)])
+    table = DenseRows(rows, (3, 2, 2, 2, 2, 1))
+    wide = mixture(0.0, sizes=(3, 2, 2, 2, 2, 1), num_components=4)
+    cells = np.vstack([at.cells, np.ones((1, 3))])
+    more = MixtureParameters(np.append(at.weights, 0.0), np.column_stack([cells, cells[:, 0]]))
+    weights, errors = mixture_errors.information_errors(wide, more, table)
+    plain = mixture_errors.information_errors(model, at, DenseRows(rows[:, :-1], (3, 2, 2, 2, 2)))
+    np.testing.assert_allclose(weights, [*plain[0], np.nan], rtol=1e-9)
+    np.testing.assert_allclose(errors[:-1, :3], plain[1], rtol=1e-9)
+    assert np.isnan(errors[:-1, 3]).all()
+    assert errors[-1, :3].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_errors_of_one_component_are_those_of_proportions():
@@ -189,7 +252,7 @@ def test_errors_are_the_spread_over_data_sets():
     model = mixture(0.0, sizes=(2,) * 6, num_components=2)
     cells = np.tile([[0.8, 0.25], [0.2, 0.75]], (6, 1))
     truth = MixtureParameters(np.array([0.6, 0.4]), cells)
-    stop = ConvergenceRule(1e-8, "double")
+    stop = GapRule(1e-6)
     found, claimed = [], []
     for seed in range(300):
         rows, _, _ = model.simulate(2000, seed, truth)

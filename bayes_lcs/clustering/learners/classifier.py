@@ -18,6 +18,7 @@ from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from bayes_lcs.clustering.learners.protocol import weigh
 from bayes_lcs.clustering.mixed_input import MixedRows
 
 __all__ = ["ClassifierLearner"]
@@ -38,7 +39,11 @@ class ClassifierLearner:
     classifier: Any
 
     def fit(
-        self, rows: MixedRows, shares: FloatArray, rng: np.random.RandomState
+        self,
+        rows: MixedRows,
+        shares: FloatArray,
+        rng: np.random.RandomState,
+        sample_weight: FloatArray | None = None,
     ) -> FittedClassifier:
         """Fit a clone; if all rows are of one cluster there is nothing to fit."""
         points = rows.one_hot()
@@ -49,11 +54,14 @@ class ClassifierLearner:
         if "random_state" in fitted.get_params(deep=False) and fitted.random_state is None:
             fitted.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
         strict = bool(((shares == 0.0) | (shares == 1.0)).all())
-        if strict:
+        if strict and sample_weight is None:
             fitted.fit(points, shares.argmax(axis=1))
+        elif strict:
+            fitted.fit(points, shares.argmax(axis=1), sample_weight=sample_weight)
         elif has_fit_parameter(fitted, "sample_weight"):
             row, cluster = np.nonzero(shares)
-            fitted.fit(points[row], cluster, sample_weight=shares[row, cluster])
+            weight = weigh(shares, sample_weight)[row, cluster]
+            fitted.fit(points[row], cluster, sample_weight=weight)
         else:
             bounds = np.cumsum(shares, axis=1)
             drawn = rng.random_sample((len(shares), 1)) * bounds[:, -1:]

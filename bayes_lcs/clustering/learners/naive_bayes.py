@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
+from bayes_lcs.clustering.learners.protocol import weigh
 from bayes_lcs.clustering.mixed_input import MixedRows
 from bayes_lcs.core.mixture import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
@@ -39,10 +41,15 @@ class NaiveBayesLearner:
     smoothing: float = 1e-6
 
     def fit(
-        self, rows: MixedRows, shares: FloatArray, rng: np.random.RandomState
+        self,
+        rows: MixedRows,
+        shares: FloatArray,
+        rng: np.random.RandomState,
+        sample_weight: FloatArray | None = None,
     ) -> FittedNaiveBayes:
         """Expected counts, means and variances."""
         del rng
+        shares = weigh(shares, sample_weight)
         counts = [
             np.array([shares[rows.codes[:, f] == value].sum(axis=0) for value in range(size)])
             for f, size in enumerate(rows.num_values)
@@ -58,15 +65,19 @@ class NaiveBayesLearner:
         cells = np.vstack(counts) if counts else np.empty((0, len(totals)))
         parameters = model.update(MixtureStatistics(totals, cells, 0.0))
         held = np.maximum(totals, 1e-300)[:, None]
-        means = (shares.T @ rows.numbers) / held
-        squares = (shares.T @ rows.numbers**2) / held
-        spread = rows.numbers.var(axis=0)
+        weight = shares.sum(axis=1)
+        middle = np.average(rows.numbers, axis=0, weights=weight)
+        spread = np.average((rows.numbers - middle) ** 2, axis=0, weights=weight)
+        # A mean of squares less the square of a mean loses all digits of numbers far from zero.
+        means = middle + (shares.T @ (rows.numbers - middle)) / held
+        squares = [
+            own @ (rows.numbers - mean) ** 2 for own, mean in zip(shares.T, means, strict=True)
+        ]
         least = self.smoothing * spread.max(initial=0.0) or self.smoothing
         # Of a class without rows nothing is known but where the rows are.
         empty = totals <= 0.0
-        means[empty], squares[empty] = 0.0, 0.0
-        variances = np.maximum(squares - means**2, 0.0) + least
-        means[empty], variances[empty] = rows.numbers.mean(axis=0), spread + least
+        variances = np.stack(squares) / held + least
+        means[empty], variances[empty] = middle, spread + least
         return FittedNaiveBayes(parameters, rows.num_values, means, variances)
 
 
@@ -93,6 +104,10 @@ class FittedNaiveBayes:
     def assign(self, rows: MixedRows) -> NDArray[np.int64]:
         """The most probable class."""
         return self.log_joint(rows).argmax(axis=1)
+
+    def row_scores(self, rows: MixedRows) -> FloatArray:
+        """Log density of each row."""
+        return np.asarray(logsumexp(self.log_joint(rows), axis=1))
 
     def shares(self, rows: MixedRows) -> FloatArray:
         """Probabilities of the classes."""

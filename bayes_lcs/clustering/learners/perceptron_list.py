@@ -43,7 +43,11 @@ class PerceptronListLearner:
     epochs: int = 100
 
     def fit(
-        self, rows: MixedRows, shares: FloatArray, rng: np.random.RandomState
+        self,
+        rows: MixedRows,
+        shares: FloatArray,
+        rng: np.random.RandomState,
+        sample_weight: FloatArray | None = None,
     ) -> FittedPerceptronList:
         """Largest class first."""
         space = UnitSpace.of(rows)
@@ -51,14 +55,15 @@ class PerceptronListLearner:
         left = np.ones(len(points), bool)
         order: list[int] = []
         planes: list[tuple[FloatArray, float]] = []
-        totals = shares.sum(axis=0)
+        weight = np.ones(len(points)) if sample_weight is None else sample_weight
+        totals = weight @ shares
         classes = list(np.flatnonzero(totals > 0.0))
         while len(classes) > 1:
-            largest = max(classes, key=lambda k: (shares[left, k].sum(), -k))
+            largest = max(classes, key=lambda k: (weight[left] @ shares[left, k], -k))
             share = shares[left, largest]
             positive = share > 0.5
             order.append(int(largest))
-            planes.append(self._plane(points[left], positive, share, rng))
+            planes.append(self._plane(points[left], positive, share, weight[left], rng))
             classes.remove(largest)
             rest = left.copy()
             rest[left] = ~positive
@@ -72,6 +77,7 @@ class PerceptronListLearner:
         points: FloatArray,
         positive: NDArray[np.bool_],
         share: FloatArray,
+        weight: FloatArray,
         rng: np.random.RandomState,
     ) -> tuple[FloatArray, float]:
         """Unit normal and threshold; where all rows are of one kind, a plane beyond them."""
@@ -79,7 +85,8 @@ class PerceptronListLearner:
             sign = 1.0 if positive.all() else -1.0
             return np.zeros(points.shape[1]), -sign
         learner: Any = Perceptron(max_iter=self.epochs, tol=1e-3, random_state=rng)
-        learner.fit(points, positive, sample_weight=np.where(positive, share, 1.0 - share))
+        weight = weight * np.where(positive, share, 1.0 - share)
+        learner.fit(points, positive, sample_weight=weight)
         size = float(np.linalg.norm(learner.coef_[0])) or 1.0
         return learner.coef_[0] / size, -float(learner.intercept_[0]) / size
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.clustering.kmeans_starts import nearest
+from bayes_lcs.clustering.learners.protocol import weigh
 from bayes_lcs.clustering.learners.unit_space import UnitSpace
 from bayes_lcs.clustering.mixed_input import MixedRows
 
@@ -39,12 +40,17 @@ class PrototypeLearner:
     sharpness: float = 2.0
 
     def fit(
-        self, rows: MixedRows, shares: FloatArray, rng: np.random.RandomState
+        self,
+        rows: MixedRows,
+        shares: FloatArray,
+        rng: np.random.RandomState,
+        sample_weight: FloatArray | None = None,
     ) -> FittedPrototypes:
         """Weighted means; a class without rows has none."""
         del rng
         space = UnitSpace.of(rows, self.scale)
         points = space.points(rows)
+        shares = weigh(shares, sample_weight)
         totals = shares.sum(axis=0)
         known = np.flatnonzero(totals > 0.0)
         means = (shares[:, known].T @ points) / totals[known, None]
@@ -64,6 +70,11 @@ class FittedPrototypes:
     def assign(self, rows: MixedRows) -> NDArray[np.int64]:
         """The class with the nearest mean."""
         return self.known[nearest(self.space.points(rows), self.means)[0]]
+
+    def row_scores(self, rows: MixedRows) -> FloatArray:
+        """Minus the squared distance to the nearest mean, in the scaled space."""
+        points = self.space.points(rows)
+        return -np.square(points - self.means[nearest(points, self.means)[0]]).sum(axis=1)
 
     def shares(self, rows: MixedRows) -> FloatArray:
         """Relative proximity; a row that is a mean belongs to it alone."""

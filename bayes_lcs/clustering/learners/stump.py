@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.tree import DecisionTreeClassifier
 
+from bayes_lcs.clustering.learners.protocol import weigh
 from bayes_lcs.clustering.mixed_input import MixedRows
 
 __all__ = ["StumpLearner"]
@@ -34,8 +35,15 @@ class StumpLearner:
 
     least_gain: float = 0.02
 
-    def fit(self, rows: MixedRows, shares: FloatArray, rng: np.random.RandomState) -> FittedStump:
+    def fit(
+        self,
+        rows: MixedRows,
+        shares: FloatArray,
+        rng: np.random.RandomState,
+        sample_weight: FloatArray | None = None,
+    ) -> FittedStump:
         """Try every column."""
+        shares = weigh(shares, sample_weight)
         best: FittedStump | None = None
         top = -np.inf
         for column in range(rows.numbers.shape[1] + len(rows.num_values)):
@@ -50,12 +58,15 @@ class StumpLearner:
         self, column: int, rows: MixedRows, shares: FloatArray, rng: np.random.RandomState
     ) -> FittedStump:
         tree: Any = None
+        middle = 0.0
         if column < rows.numbers.shape[1]:
             num_classes = shares.shape[1]
             tree = DecisionTreeClassifier(
                 criterion="entropy", min_impurity_decrease=self.least_gain, random_state=rng
             )
-            numbers = np.repeat(rows.numbers[:, [column]], num_classes, axis=0)
+            # Trees compute in float32, in which 1e8 and 1e8 + 1 are the same number.
+            middle = float(rows.numbers[:, column].mean())
+            numbers = np.repeat(rows.numbers[:, [column]] - middle, num_classes, axis=0)
             classes = np.tile(np.arange(num_classes), rows.num_rows)
             weights = shares.ravel()
             told = weights > 0.0
@@ -64,7 +75,7 @@ class StumpLearner:
         else:
             # Names that were never seen have a branch of their own, of all rows.
             size = rows.num_values[column - rows.numbers.shape[1]] + 1
-        stump = FittedStump(column, tree, np.zeros((size, shares.shape[1])))
+        stump = FittedStump(column, tree, np.zeros((size, shares.shape[1])), middle)
         np.add.at(stump.held, stump.branches(rows), shares)
         return stump
 
@@ -85,12 +96,13 @@ class FittedStump:
     column: int
     tree: Any
     held: FloatArray
+    middle: float = 0.0
 
     def branches(self, rows: MixedRows) -> NDArray[np.int64]:
         """The branch of each row."""
         if self.tree is not None:
-            found = self.tree.apply(rows.numbers[:, [self.column]].astype(np.float32))
-            return np.asarray(found, np.int64)
+            numbers = rows.numbers[:, [self.column]] - self.middle
+            return np.asarray(self.tree.apply(numbers.astype(np.float32)), np.int64)
         codes = rows.codes[:, self.column - rows.numbers.shape[1]]
         return np.where(codes >= 0, codes, len(self.held) - 1)
 
