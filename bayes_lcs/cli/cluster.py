@@ -67,7 +67,7 @@ def cluster(
         int | None,
         typer.Option(
             min=1,
-            help="Rows of the first sample; an eighth, at most 10,000.",
+            help="Rows of the first sample; an eighth of all, 200 to 40,000.",
             rich_help_panel=METHOD,
         ),
     ] = None,
@@ -93,7 +93,8 @@ def cluster(
     """Cluster rows of categories, training on no more of them than pays.
 
     Samples of growing size are trained on until more rows are not expected
-    to be worth their time. The cluster of every row is written.
+    to be worth their time (with --alpha 0: all rows). The model with the best
+    score on rows held out assigns a cluster to every row.
 
     For example:
 
@@ -175,8 +176,12 @@ def _show(result: LearningCurveResult, num_rows: int, written: list[Path], as_js
                 "initial_size": result.initial_size,
                 "holdout_size": result.holdout_size,
                 "num_rows": num_rows,
-                "benefit": result.benefit,
-                "speedup": result.speedup,
+                "score": result.score,
+                "score_standard_error": result.score_standard_error,
+                "baseline_score": result.baseline_score,
+                "gain": result.gain,
+                "gain_interval": result.gain_interval,
+                "runtime_seconds": result.runtime_seconds,
                 "interrupted": result.interrupted,
                 "files": [str(path) for path in written],
             }

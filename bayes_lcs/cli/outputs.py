@@ -19,6 +19,8 @@ __all__ = ["Output", "Record", "refuse"]
 
 INSTEAD = "choose another --out, or pass --force to"
 """Advice in errors about existing files."""
+MOVE = "move it away, or choose another --out"
+"""Advice in errors about names that are ours."""
 MOST_NAMES = 3
 """Files of a folder that a message names."""
 
@@ -98,12 +100,15 @@ class Output:
 
     def record(self) -> Record:
         """Return what is known of the last run; nothing where that cannot be read."""
+        return self._read_record() or Record()
+
+    def _read_record(self) -> Record | None:
         try:
             found = json.loads(self.record_path.read_text(encoding="utf-8"))
             files, settings = tuple(map(str, found["files"])), dict(found["settings"])
             return Record(files, settings, found["finished"] is True)
-        except (OSError, ValueError, TypeError, KeyError):
-            return Record()
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return None
 
     def existing_results(self) -> list[Path]:
         """Return the results that are there, links included."""
@@ -135,6 +140,19 @@ class Output:
         for path in self.existing_results():
             if not path.is_symlink() and not path.is_file():
                 refuse(path, "this is no regular file, and is not replaced; choose another --out")
+        self._check_hidden()
+
+    def _check_hidden(self) -> None:
+        """Refuse links and files of the user under the names of the record and the checkpoints.
+
+        A link would lead to a file of the user, perhaps to the input.
+        """
+        for path in (self.checkpoint, self.earlier_checkpoint):
+            if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
+                refuse(path, f"a folder of this name holds checkpoints, and this is none; {MOVE}")
+        path = self.record_path
+        if os.path.lexists(path) and (path.is_symlink() or self._read_record() is None):
+            refuse(path, f"a file of this name lists results, and this is another one; {MOVE}")
 
     def check_inputs(self, inputs: Iterable[Path]) -> None:
         """Refuse to write over a file that is read, or among the files of a folder that is."""

@@ -60,5 +60,11 @@ class MixtureModel(Protocol):
     def update(self, statistics: MixtureStatistics) -> MixtureParameters:
         """The parameters that maximise the expected complete log posterior (the M-step)."""
 
+    def totals(self, statistics: MixtureStatistics) -> FloatArray:
+        """Counts, prior included, of which each probability is a share, ``(1 + C, K)``.
+
+        The first row is that of the weights, the others are those of the cells.
+        """
+
     def log_prior(self, parameters: MixtureParameters) -> float:
         """What is added to the log-likelihood to make the objective that EM climbs."""

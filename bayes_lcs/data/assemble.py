@@ -45,7 +45,7 @@ __all__ = [
     "GroupedColumns",
     "array_type",
     "assemble",
-    "check_category",
+    "check_categories",
     "check_label_names",
     "code_column",
     "name_values",
@@ -179,6 +179,7 @@ def assemble(
     _check_labels(found[label], label_codes, labels, label_type, label_values, num_rows, source)
     coded, all_names, all_edges = [], [], []
     types: list[ColumnType] = []
+    judged: dict[str, tuple[tuple[str, ...], ColumnType]] = {}
     for name in chosen.features:
         column = found[name]
         kind: ColumnType = "text"
@@ -188,16 +189,14 @@ def assemble(
         else:
             cut = ()
             codes, names, kind = code_column(column, source, values.get(name))
-            if name not in chosen.forced and name not in values and not column.is_ordered:
-                check_category(name, names, kind, num_rows, source)
-        if not names:
-            raise source.error(
-                f"every cell is missing; leave the column out with ignore=[{name!r}]", column=name
-            )
+            is_declared = name in chosen.forced or name in values or column.is_ordered
+            if not is_declared or not names:
+                judged[name] = names, kind
         coded.append(codes[rows])
         all_names.append(names)
         all_edges.append(cut)
         types.append(kind)
+    check_categories(judged, num_rows, source)
     chosen.notes.warn()
     return GroupedTable(
         features=np.stack(coded, axis=1),
@@ -434,20 +433,38 @@ def _are_identifiers(names: tuple[str, ...], num_rows: int) -> bool:
     return len(names) > MANY_VALUES and len(names) > num_rows / 2
 
 
-def check_category(
-    name: str, names: tuple[str, ...], kind: ColumnType, num_rows: int, source: Source
+def check_categories(
+    columns: Mapping[str, tuple[tuple[str, ...], ColumnType]], num_rows: int, source: Source
 ) -> None:
-    """Raise an error for columns that look like quantities or identifiers."""
-    if _are_quantities(names, kind, num_rows):
-        raise source.error(
-            f"holds {len(names)} different numbers; say how to bin them with bins={{{name!r}: 4}} "
-            f"or edges={{{name!r}: [...]}}, leave the column out with ignore=[{name!r}], or take "
-            f"each number for a name with categorical=[{name!r}]",
-            column=name,
+    """Raise one error for all columns that are empty or look like quantities or identifiers.
+
+    ``columns`` has the names and the type of the values of each column.
+    """
+    empty = [c for c, (names, _) in columns.items() if not names]
+    numbers = [c for c, own in columns.items() if _are_quantities(*own, num_rows)]
+    others = [c for c, own in columns.items() if _are_identifiers(own[0], num_rows)]
+    refused = [c for c in columns if c in empty or c in numbers or c in others]
+    if not refused:
+        return
+    first = refused[0]
+    count = len(columns[first][0])
+    if first in empty:
+        message = f"every cell is missing; leave the column out with ignore=[{first!r}]"
+    elif first in numbers:
+        message = (
+            f"holds {count} different numbers; say how to bin them with bins={{{first!r}: 4}} or "
+            f"edges={{{first!r}: [...]}}, leave the column out with ignore=[{first!r}], or take "
+            f"each number for a name with categorical=[{first!r}]"
         )
-    if _are_identifiers(names, num_rows):
-        raise source.error(
-            f"has {len(names)} different values in {num_rows} rows and looks like an identifier; "
-            f"leave it out with ignore=[{name!r}], or keep it with categorical=[{name!r}]",
-            column=name,
+    else:
+        message = (
+            f"has {count} different values in {num_rows} rows and looks like an identifier; leave "
+            f"it out with ignore=[{first!r}], or keep it with categorical=[{first!r}]"
         )
+    if len(refused) > 1:
+        rest = [
+            f"{c!r} ({len(columns[c][0])} {'numbers' if c in numbers else 'values'})"
+            for c in refused[1:]
+        ]
+        message += f". Also refused: {', '.join(rest)}. To leave out all: ignore={refused!r}"
+    raise source.error(message, column=first)

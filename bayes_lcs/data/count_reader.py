@@ -22,7 +22,7 @@ from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.assemble import (
     GroupedColumns,
     array_type,
-    check_category,
+    check_categories,
     check_label_names,
 )
 from bayes_lcs.data.column_source import ColumnSource
@@ -212,19 +212,17 @@ def _table(
         label, label_names, label_type, rows, source, is_listed=encoders[label].is_ordered
     )
     names, types, parts = [], [], []
+    judged = {}
     for name in chosen.features:
         values, codes = _finish(encoders[name], _occurrences(counts[name], 2))
         own, kind = _names(values), array_type(values) or "text"
-        if not own:
-            raise source.error(
-                f"every cell is missing; leave the column out with ignore=[{name!r}]", column=name
-            )
-        if name not in chosen.forced and not encoders[name].is_ordered:
-            check_category(name, own, kind, rows, source)
+        if not own or (name not in chosen.forced and not encoders[name].is_ordered):
+            judged[name] = own, kind
         names.append(own)
         types.append(kind)
         parts.append(counts[name].ordered(group_codes, label_codes, codes))
         del counts[name]
+    check_categories(judged, rows, source)
     one = counts[label].ordered(group_codes, label_codes, np.zeros(1, dtype=np.int32))[:, :, 0]
     schema = Schema(len(labels), tuple(len(own) for own in names))
     nothing: Any = np.zeros(0, dtype=np.int32)

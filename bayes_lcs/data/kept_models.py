@@ -11,6 +11,7 @@ code: `bayes_lcs` has classes that unpickle what they are given. So only the cla
 from __future__ import annotations
 
 import tempfile
+import zipfile
 from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from bayes_lcs.core.errors import DataError, one_line
+from bayes_lcs.core.memory import human_bytes
 from bayes_lcs.core.visible import visible
 from bayes_lcs.data.checkpoints import Arrays
 
@@ -112,6 +114,7 @@ def load_trusted(stream: BinaryIO, trusted: Iterable[str] = (), *, advice: str) 
 
     allowed = tuple(trusted)
     try:
+        _check_size(stream)
         refused = untrusted_types(stream, allowed)
         if not refused:
             # Not the types that were found: the file could have been changed in between.
@@ -126,11 +129,23 @@ def load_trusted(stream: BinaryIO, trusted: Iterable[str] = (), *, advice: str) 
     raise DataError(f"types in it are not known to be harmless: {names}; {advice}")
 
 
+def _check_size(stream: BinaryIO) -> None:
+    """Raise if the parts of a zip file are larger than the file, so that reading fills the memory.
+
+    Estimators are saved without compression.
+    """
+    with zipfile.ZipFile(stream) as archive:
+        size = sum(part.file_size for part in archive.infolist())
+    if size > stream.seek(0, 2):
+        raise ValueError(f"its parts are {human_bytes(size)}, which is more than the file has")
+
+
 def _check_trees(loaded: Any) -> None:
     """Raise if a decision tree refers to nodes or columns that are not there.
 
-    scikit-learn follows these numbers without looking, into whatever memory they lead to.
+    scikit-learn does not check these numbers, and would read or write memory of others.
     """
+    from sklearn.ensemble._gb import BaseGradientBoosting
     from sklearn.tree._tree import Tree
 
     waiting, seen = [loaded], set()
@@ -152,6 +167,19 @@ def _check_trees(loaded: Any) -> None:
             tree = getattr(value, "tree_", None)
             if isinstance(tree, Tree) and tree.n_features != value.n_features_in_:
                 raise ValueError("a tree has another number of columns than its estimator")
+            if isinstance(value, BaseGradientBoosting) and hasattr(value, "estimators_"):
+                _check_stages(value)
+
+
+def _check_stages(boosting: Any) -> None:
+    """Raise if the trees of gradient boosting do not fit its input or its output."""
+    trees = np.asarray(boosting.estimators_, dtype=object)
+    widths = {tree.n_features_in_ for tree in trees.flat}
+    if trees.ndim != 2 or len(widths) != 1:
+        raise ValueError("gradient boosting has trees of different input")
+    output = boosting._raw_predict_init(np.zeros((1, *widths)))
+    if output.shape != (1, trees.shape[1]):
+        raise ValueError("gradient boosting has another number of trees than of outputs")
 
 
 def _check_tree(tree: Any) -> None:
@@ -164,6 +192,16 @@ def _check_tree(tree: Any) -> None:
     inside &= (feature >= 0) & (feature < tree.n_features)
     if not tree.node_count or not np.all(inside | is_leaf):
         raise ValueError("a tree refers to nodes or columns that it does not have")
+    children = np.concatenate([left[~is_leaf], right[~is_leaf]])
+    if not np.array_equal(np.sort(children), numbers[1:]):
+        raise ValueError("a tree has nodes with no parent, or with several")
+    depth, level = 0, np.flatnonzero(~is_leaf[:1])
+    while len(level):
+        depth += 1
+        level = np.concatenate([left[level], right[level]])
+        level = level[~is_leaf[level]]
+    if depth != tree.max_depth:
+        raise ValueError(f"a tree has depth {depth} and says {tree.max_depth}")
 
 
 def model_arrays(model: Any) -> Arrays | None:

@@ -48,6 +48,8 @@ PARQUET_ROWS = 1 << 16
 """Rows of a row group that are unpacked at a time."""
 PARQUET_COLUMN = 24 * MIB
 """Pages and dictionaries of a column of text, the most; numbers take a quarter."""
+WHOLE_PARQUET_CELLS = 1 << 25
+"""Cells of a Parquet file that a scan may read at once; see `ParquetShards`."""
 PAGES = 8 * MIB
 """Pages, pictures and small tables on disk."""
 
@@ -135,15 +137,19 @@ def scan_memory(
 ) -> float:
     """Parts read one after the other; each of several jobs is a program of its own.
 
+    A Parquet file may have too few row groups to be read by parts: it is then read at once, if it
+    is small enough.
+
     Learners are kept: of labels that nothing explains a tree is as large as its rows are many, and
     naive Bayes counts every value that a column has. Rows to predict lie in memory together.
     """
     workers = jobs if jobs > 0 else num_cores()
     pieces = min(extent.cell_bytes / 8, 16.0 * MIB) if extent.is_text else 1.7 * extent.piece_bytes
-    part = (extent.cell_bytes + 40.0 * extent.cells) / num_parts
+    is_whole = not extent.is_text and extent.cells <= WHOLE_PARQUET_CELLS
+    part = (extent.cell_bytes + 40.0 * extent.cells) / (1 if is_whole else num_parts)
     programs = 250.0 * MIB * workers if workers > 1 else 0.0
     kept = 100.0 * extent.cells if learner == "naive_bayes" else 160.0 * extent.rows
-    rows = 0.0 if predicted is None else 60.0 * predicted.cells + 300.0 * predicted.rows
+    rows = 0.0 if predicted is None else 140.0 * predicted.cells + 300.0 * predicted.rows
     return 64.0 * MIB + pieces + part * (1 + workers) + kept + rows + programs
 
 

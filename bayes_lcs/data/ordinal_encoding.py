@@ -16,6 +16,7 @@ from bayes_lcs.io.column_types import (
     is_null,
     sort_values,
     typed_array,
+    value_name,
     value_type,
     widen_floats,
 )
@@ -26,7 +27,6 @@ __all__ = [
     "encode_sparse",
     "encode_sparse_by",
     "learn_categories",
-    "warn_of_unseen",
 ]
 
 MAX_SPAN = 1 << 16
@@ -103,7 +103,7 @@ def encode_columns(
     dtype = np.min_scalar_type(-max(sizes, default=1) - 1)
     num_rows = len(columns[0]) if len(columns) else 0
     codes = np.empty((num_rows, len(columns)), dtype, order="F")
-    unseen: dict[str, tuple[int, Any]] = {}
+    unseen: dict[str, tuple[int, str]] = {}
     for f, (column, values) in enumerate(zip(columns, categories, strict=True)):
         name = f"x{f}" if names is None else str(names[f])
         codes[:, f] = _encode(column, values, name)
@@ -121,18 +121,28 @@ def encode_columns(
                     row=int(lost[0]),
                     column=name,
                 )
-            unseen[name] = (len(lost), example)
-    warn_of_unseen(unseen, num_rows)
+            unseen[name] = (len(lost), f"{example!r}{_explain_type(example, values)}")
+    _warn_of_unseen(unseen, num_rows)
     # A column without a single value has one that never occurs, and is then uninformative.
     return DenseRows(codes, tuple(max(size, 1) for size in sizes))
 
 
-def warn_of_unseen(unseen: dict[str, tuple[int, Any]], num_rows: int) -> None:
+def _explain_type(example: Any, values: NDArray[Any]) -> str:
+    """Return a hint if training has the same value in another type, such as 0 for the text "0"."""
+    kinds = {True: "text", False: "number"}
+    name, is_text = value_name(example), isinstance(example, str)
+    same = [v for v in values.tolist() if value_name(v) == name and isinstance(v, str) != is_text]
+    if not same:
+        return ""
+    return f" (training has the {kinds[not is_text]} {same[0]!r}, this is a {kinds[is_text]})"
+
+
+def _warn_of_unseen(unseen: dict[str, tuple[int, str]], num_rows: int) -> None:
     """Warn of values that training has not seen: for each column their number and an example."""
     if not unseen:
         return
     shown = [
-        f"column {name!r} in {number:,} of {num_rows:,} rows, for instance {example!r}"
+        f"column {name!r} in {number:,} of {num_rows:,} rows, for instance {example}"
         for name, (number, example) in list(unseen.items())[:4]
     ]
     more = f"; and {len(unseen) - 4} more columns" if len(unseen) > 4 else ""
@@ -254,7 +264,9 @@ def _plain(column: Any, name: Any) -> NDArray[Any]:
 
 def _objects(array: NDArray[Any], name: Any) -> NDArray[Any]:
     """Return an object column; one of numbers alone becomes an array of numbers."""
-    array = array.astype(object) if array.dtype.kind in "UmM" else array
+    if array.dtype.kind in "mM":  # NumPy would turn nanoseconds into integers
+        array = pd.Series(array).astype(object).to_numpy()
+    array = array.astype(object) if array.dtype.kind == "U" else array
     try:
         uniques = pd.unique(pd.Series(array, dtype=object))
     except TypeError as error:

@@ -89,7 +89,10 @@ def understood(path: str | PathLike[str], what: str) -> Iterator[None]:
         if error.file is not None:
             raise
         raise DataError(error.message, file=str(path)) from error
-    except (ValueError, TypeError, KeyError, AttributeError, LookupError, ArithmeticError) as error:
+    except (
+        *(ValueError, TypeError, KeyError, AttributeError, LookupError, ArithmeticError),
+        RecursionError,
+    ) as error:
         raise DataError(
             f"this file holds no {what} that this version of bayes_lcs can read "
             f"({type(error).__name__}: {one_line(error)})",

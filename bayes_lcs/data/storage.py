@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayes_lcs.core.errors import DataError, one_line
+from bayes_lcs.core.memory import require_memory
 from bayes_lcs.data.seals import check_seal, seal
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ def load_datatree(path: str | Path) -> xr.DataTree:
         check_seal(source)
         try:
             with xr.open_datatree(source, engine="h5netcdf") as tree:
+                # A small file can declare arrays of any size.
+                require_memory(tree.nbytes, "its content", "Load it on a larger machine")
                 return tree.load()
         except Exception as error:  # sealed, and yet nothing that xarray and HDF5 can read
             reason = one_line(error)

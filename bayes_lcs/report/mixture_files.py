@@ -58,7 +58,7 @@ def cluster_file(
     seed: int = 0,
     executor: Executor | None = None,
 ) -> tuple[LearningCurveResult, RowSource]:
-    """Learning-curve sampling of a mixture; no sample is larger than what fits into memory.
+    """Run learning-curve sampling of a mixture; no sample is larger than what fits into memory.
 
     By default a fifth of the rows is held out and an eighth comes first, 10,000 at most of each.
     """
@@ -94,7 +94,7 @@ def cluster_file(
         holdout_size=holdout,
         most_rows=None if free is None else rows_that_fit(extent, num_clusters, free) - holdout,
     )
-    if result.full_score[0] == result.baseline_score:
+    if result.gain == 0:
         raise DataError(
             "clusters tell nothing about these rows: they are all alike, or too few",
             file=Path(path).name,

@@ -1,4 +1,4 @@
-"""The report of mixture clustering: how many rows were worth it, the curve, and the clusters."""
+"""Report of mixture clustering: rows used, learning curve, and clusters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from scipy.special import xlogy
 
 from bayes_lcs.report.inline_charts import Axis, bar, line_chart, share
 from bayes_lcs.report.page import Origin, provenance, render, save_html
-from bayes_lcs.report.sampling_plots import last_forecast
 from bayes_lcs.scaling.rates import rate_text, seconds_text
 from bayes_lcs.scaling.result import LearningCurveResult
 
@@ -52,13 +51,12 @@ def mixture_page(
         name=given.name or "this table",
         result=result,
         num_clusters=len(result.model.weights_),
-        benefit=_benefit(result),
+        gain=_gain(result),
         rate=rate_text(result.preferences.alpha),
         took=seconds_text(result.runtime_seconds),
-        full_took=seconds_text(result.full_seconds),
         why=_because(result.stop_reason),
-        forecast=bool(last_forecast(result)),
         all_rows=result.sample_size == result.total_rows,
+        is_last=result.run.best is result.run.end or result.interrupted,
         chart=_chart(result),
         stages=_stages(result),
         **_clusters(result.model, counts),
@@ -77,46 +75,35 @@ def save_mixture_page(
     return save_html(mixture_page(result, origin, counts), folder / "report.html")
 
 
-def _benefit(result: LearningCurveResult) -> str:
-    """How good the model is against that of all rows, in a sentence."""
-    full, base = result.full_score[0], result.baseline_score
-    if full == base or not np.isfinite(result.benefit):
-        return "How good it is against training on all rows cannot be told from so few stages."
-    if not result.is_estimate:
-        if result.reference is None:
-            return "It cannot be better with more rows: these are all."
-        return f"Its benefit is {result.benefit:.3f}, where training on all rows has 1."
-    low, high = result.benefit_interval
-    between = f" (between {low:.3f} and {high:.3f})" if np.isfinite([low, high]).all() else ""
+def _gain(result: LearningCurveResult) -> str:
+    """Return a sentence about the measured gain over one cluster."""
+    if result.gain <= 0:
+        return "On rows held out it is no better than a single cluster."
+    low, high = result.gain_interval
+    between = f" (95 % interval {low:.4g} to {high:.4g})" if np.isfinite([low, high]).all() else ""
     return (
-        f"Its benefit is about {result.benefit:.3f}{between} where training on all rows would have "
-        "1 and a single cluster 0; estimated from the curve below."
+        f"On rows held out its mean log probability is {result.gain:.4g} nats above that of a "
+        f"single cluster{between}."
     )
 
 
 def _chart(result: LearningCurveResult) -> Markup:
-    """Score against rows, with the last forecast and the size chosen."""
+    """Draw the score against rows, with two standard errors and the rows of the model."""
     curve = result.curve
     sizes, scores = curve["size"].to_numpy(float), curve["score"].to_numpy(float)
-    ahead = last_forecast(result)
-    where = np.array(sorted(ahead), dtype=float)
-    mean, sd = np.array([ahead[int(n)] for n in where]).reshape(-1, 2).T
-    x = Axis.over("rows trained on", [*sizes, *where], is_log=True, form="{:,.0f}".format)
-    y = Axis.over("score on the hold-out", [*scores, *(mean - 2 * sd), *(mean + 2 * sd)])
-    full, base = result.full_score[0], result.baseline_score
+    half = 2 * np.nan_to_num(curve["standard_error"].to_numpy(float))
+    x = Axis.over("rows trained on", sizes, is_log=True, form="{:,.0f}".format)
+    y = Axis.over("score on the hold-out", [*(scores - half), *(scores + half)])
     right = None
-    if np.isfinite(full) and full != base:
-        low, high = ((end - base) / (full - base) for end in (y.low, y.high))
-        right = Axis("benefit", low, high)
-    lines: list[Any] = [("line", sizes, scores)]
-    if len(where):
-        lines.insert(0, ("line dashed", where, mean))
+    if result.gain > 0:
+        low, high = ((end - result.baseline_score) / result.gain for end in (y.low, y.high))
+        right = Axis("gain (best model = 1)", low, high)
     return line_chart(
         x,
         y,
-        lines,
-        band=(where, mean - 2 * sd, mean + 2 * sd) if len(where) > 1 else None,
-        marks=[(float(result.sample_size), "chosen")],
+        [("line", sizes, scores)],
+        band=(sizes, scores - half, scores + half) if len(sizes) > 1 and half.any() else None,
+        marks=[(float(result.sample_size), "best model")],
         right=right,
         title="score on the hold-out against rows trained on",
     )
@@ -125,12 +112,13 @@ def _chart(result: LearningCurveResult) -> Markup:
 def _stages(result: LearningCurveResult) -> list[dict[str, str]]:
     stages = []
     for row, stage in zip(result.curve.to_dict("records"), result.stages, strict=True):
-        benefit = float(row["benefit"])
+        gain, error = float(row["relative_gain"]), float(row["standard_error"])
         stages.append(
             {
                 "size": f"{stage.fit.size:,}",
-                "score": f"{stage.score:.6g}",
-                "benefit": f"{benefit:.3f}" if np.isfinite(benefit) else "–",
+                "score": f"{stage.fit.score:.6g}"
+                + (f" ± {error:.2g}" if np.isfinite(error) else ""),
+                "gain": f"{gain:.3f}" if np.isfinite(gain) else "–",
                 "elapsed": seconds_text(stage.elapsed),
                 "decision": ""
                 if stage.decision is None

@@ -93,7 +93,7 @@ CASES = [
     (("compare", "good.csv", *COMPARE, "--ignore", "hours"), "did you mean 'hour'?"),
     (("compare", "nested.parquet", *COMPARE), "--ignore 'x y'"),
     (("scan", "one.csv", *SCAN), "no column is left"),
-    (("scan", "good.csv", "--label", "decision"), "ask for 40 parts or fewer"),
+    (("scan", "good.csv", "--label", "decision", "--parts", "64"), "ask for 40 parts or fewer"),
     (("scan", "good.csv", *SCAN, "--predict", "none.csv"), "none.csv: there is no such file"),
     (("scan", "good.csv", *SCAN, "--predict", "words.csv"), "words.csv, column 'user': the class"),
     (("scan", "huge.csv", "--label", "y", "--parts", "1"), "huge.csv: DecisionTreeClassifier can"),

@@ -190,6 +190,46 @@ def test_results_do_not_come_to_lie_among_the_files_that_are_read(files, tmp_pat
     assert done.exit_code == 0, done.output
 
 
+@ALL
+@pytest.mark.parametrize("more", [(), ("--force",), ("--resume",)])
+@pytest.mark.parametrize("hidden", ["results.json", "checkpoint", "checkpoint.before"])
+def test_links_under_names_of_our_own_are_not_followed(files, tmp_path, command, more, hidden):
+    """They would lead to the input, or to other files of the user."""
+    if command == "demo" and more == ("--resume",):
+        pytest.skip("demo cannot be resumed")
+    out = out_of(command, tmp_path)
+    name = f".{hidden}" if out.suffix == "" else f".{out.name}.{hidden}"
+    path = out / name if out.suffix == "" else tmp_path / name
+    words = list(files[command])
+    target = tmp_path / "rows.csv"
+    if hidden != "results.json":
+        target = tmp_path / "real"
+        target.mkdir()
+        (target / checkpoints.RUN).write_text("mine")
+    elif command == "demo":
+        target.write_text("mine")
+    else:
+        shutil.copy(words[1], target)
+        words[1] = target
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(target)
+    told = (str(path), "move it away, or choose another --out")
+    check_refused([*words, *more], tmp_path, *told, out=out)
+
+
+@pytest.mark.parametrize("command", ["scan", "coreset"])
+@pytest.mark.parametrize("hidden", ["results.json", "checkpoint"])
+@pytest.mark.parametrize("content", ["mine", "{}", "[" * 50_000])
+def test_files_under_names_of_our_own_are_not_replaced(files, tmp_path, command, hidden, content):
+    out = out_of(command, tmp_path)
+    path = out / f".{hidden}" if out.suffix == "" else tmp_path / f".{out.name}.{hidden}"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    told = (str(path), "move it away, or choose another --out")
+    for more in ((), ("--force",), ("--resume",)):
+        check_refused([*files[command], *more], tmp_path, *told, out=out)
+
+
 def test_force_replaces_results_and_leaves_other_files(files, tmp_path):
     out = tmp_path / "out"
     done = run(files["scan"], "--out", out, "--predict", files["scan"][1])

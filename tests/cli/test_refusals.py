@@ -124,7 +124,7 @@ def left(folder):
     ("command", "limit", "tables"),
     [
         ("compare", 20_000, ["evidence.csv", "partition.csv"]),
-        pytest.param("cluster", 13_000, ["curve.csv"], marks=pytest.mark.slow),
+        pytest.param("cluster", 24_000, ["curve.csv"], marks=pytest.mark.slow),
     ],
 )
 def test_results_that_cannot_be_written_are_kept(files, tmp_path, command, limit, tables):

@@ -17,7 +17,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
+from sklearn.base import clone
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    IsolationForest,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import Tree
@@ -405,3 +413,83 @@ def test_a_tree_of_more_columns_than_its_estimator_asks_for_is_refused() -> None
     model.n_features_in_ = 1
     with pytest.raises(bl.DataError, match="another number of columns"):
         load_trusted(io.BytesIO(skops.io.dumps(model)), advice="")
+
+
+def forge_tree(tree: Tree, **changes: Any) -> Tree:
+    """A copy of a tree with other values in its state."""
+    _, arguments, state = tree.__reduce__()
+    forged = Tree(*arguments)
+    forged.__setstate__({**state, **changes})
+    return forged
+
+
+@pytest.mark.parametrize("depth", [-1, 0, 2**62])
+def test_trees_of_another_depth_than_they_say_are_refused(depth: int) -> None:
+    """`decision_path` reserves memory for the depth that a tree says it has."""
+    rng = np.random.default_rng(0)
+    model = DecisionTreeClassifier().fit(rng.normal(size=(60, 3)), rng.integers(2, size=60))
+    model.tree_ = forge_tree(model.tree_, max_depth=depth)
+    with pytest.raises(bl.DataError, match=f"a tree has depth .* and says {depth}"):
+        load_trusted(io.BytesIO(skops.io.dumps(model)), advice="")
+
+
+def test_trees_with_two_ways_to_a_node_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    model = DecisionTreeClassifier().fit(rng.normal(size=(60, 3)), rng.integers(2, size=60))
+    nodes = model.tree_.__getstate__()["nodes"].copy()
+    nodes["left_child"][0] = nodes["right_child"][0]
+    model.tree_ = forge_tree(model.tree_, nodes=nodes)
+    with pytest.raises(bl.DataError, match="nodes with no parent, or with several"):
+        load_trusted(io.BytesIO(skops.io.dumps(model)), advice="")
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        DecisionTreeClassifier(max_depth=1),
+        DecisionTreeClassifier(max_leaf_nodes=7),
+        DecisionTreeClassifier(ccp_alpha=0.02),
+        DecisionTreeClassifier(min_samples_split=1000),
+        ExtraTreesClassifier(3),
+        IsolationForest(n_estimators=3),
+        GradientBoostingClassifier(n_estimators=3),
+        GradientBoostingClassifier(n_estimators=3, init="zero"),
+        GradientBoostingRegressor(n_estimators=3),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_trees_of_all_kinds_are_loaded(tree: Any, num_classes: int) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), rng.integers(num_classes, size=200)
+    model = clone(tree).set_params(random_state=0).fit(X, y)
+    again = load_trusted(io.BytesIO(skops.io.dumps(model)), advice="")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("what", ["outputs", "input"])
+def test_gradient_boosting_that_would_write_beyond_its_output_is_refused(what: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    model = GradientBoostingClassifier(n_estimators=2, random_state=0).fit(X, y)
+    if what == "outputs":
+        model.estimators_ = np.concatenate([model.estimators_] * 50, axis=1)
+    else:
+        wide = GradientBoostingClassifier(n_estimators=2).fit(rng.normal(size=(60, 9)), y)
+        model.estimators_[1] = wide.estimators_[1]
+    with pytest.raises(bl.DataError, match="gradient boosting has"):
+        load_trusted(io.BytesIO(skops.io.dumps(model)), advice="")
+
+
+@pytest.mark.parametrize("name", ["schema.json", "array"])
+def test_zip_files_that_grow_when_they_are_read_are_refused(name: str) -> None:
+    root = node("numpy.ndarray", "NdArrayNode", type="numpy", file="array")
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for own in ("array", "schema.json"):
+            padding = b" " * (20_000_000 if own == name else 0)
+            schema = json.dumps({**root, "protocol": 2}).encode()
+            archive.writestr(own, padding + (schema if own == "schema.json" else array_bytes([])))
+    assert len(written.getvalue()) < 100_000
+    with pytest.raises(bl.DataError, match=r"its parts are 19\.1 MiB, which is more than the file"):
+        load_trusted(written, advice="")

@@ -205,7 +205,7 @@ def test_point_clusters_at_their_smallest(tmp_path):
     costs, restarts, throughput = json.loads((tmp_path / "benchmarks.json").read_text())
     assert all(0.99 < row[-1] < 1.3 for row in costs["rows"])
     assert [row[0] for row in restarts["rows"]] == [1, 8]
-    assert len(throughput["rows"]) == 5
+    assert len(throughput["rows"]) == 4
 
 
 @pytest.mark.slow

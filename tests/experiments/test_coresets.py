@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.coresets.__main__ import PAPER, main
 
-EXPERIMENTS = ("cost_by_size", "error_by_height", "slides")
+EXPERIMENTS = ("cost_by_size", "error_by_height", "found_centers", "slides")
 
 
 def test_the_experiments_at_their_smallest(tmp_path, capsys):

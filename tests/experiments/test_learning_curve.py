@@ -10,11 +10,11 @@ import pytest
 
 from experiments.learning_curve import generators
 from experiments.learning_curve.__main__ import PAPER, main
-from experiments.learning_curve.setting import REAL, SHAPES, load, setting_for
+from experiments.learning_curve.setting import LOADERS, SHAPES, load, setting_for
 
 EXPERIMENTS = (
     *(f"figure_{number}" for number in (2, 3, 4)),
-    "made_curves",
+    "held_back",
     "real_sets",
     "regret",
     "sensitivity",
@@ -33,12 +33,19 @@ def check_files(name, folder):
 
 def test_the_experiments_at_their_smallest(tmp_path, capsys):
     """One data set serves all: its runs are made once."""
-    names = ["table_3", "table_4", "figure_2", "figure_3", "figure_4", "regret", "made_curves"]
+    names = ["table_3", "table_4", "figure_2", "figure_3", "figure_4", "regret"]
     options = ["--smoke", "--data", "USCensus1990", "--out", str(tmp_path)]
     assert main([*names, *options]) == 0
     assert capsys.readouterr().out.count("The paper and we") == len(names)
     for name in names:
         check_files(name, tmp_path)
+
+
+@pytest.mark.slow
+def test_claims_on_rows_held_back(tmp_path):
+    options = ["--smoke", "--data", "USCensus1990", "--out", str(tmp_path)]
+    assert main(["held_back", *options]) == 0
+    check_files("held_back", tmp_path)
 
 
 @pytest.mark.slow
@@ -58,7 +65,7 @@ def test_every_claim_has_one_experiment():
         assert claim.says
         assert claim.published
         assert claim.reference
-        assert set(claim.reasons) <= {"other", "paper", "real", *SHAPES, *REAL}
+        assert set(claim.reasons) <= {"other", "paper", "real", *SHAPES, *LOADERS}
         assert all(reason.endswith(".") for reason in claim.reasons.values())
 
 

@@ -95,6 +95,23 @@ def test_scan(files, tmp_path):
     assert decisions[0] == decisions[1]
 
 
+def test_predictions_keep_all_columns_as_they_are(files, tmp_path):
+    rows, _ = files
+    first = 9_007_199_254_740_993  # no float holds it
+    rows = rows.assign(number=np.arange(len(rows)) + first, is_new=rows["buys"] == 1)
+    rows.to_csv(tmp_path / "all.csv", index=False)
+    rows.to_parquet(tmp_path / "all.parquet", index=False)
+    for name in ("all.csv", "all.parquet"):
+        out = tmp_path / name.replace(".", "-")
+        run("scan", tmp_path / name, "--label", "buys", "--ignore", "number", "--ignore", "is_new",
+            "--predict", tmp_path / name, "--out", out)  # fmt: skip
+        written = pd.read_csv(out / "predictions.csv")
+        assert written["number"].tolist() == rows["number"].tolist()
+        assert written["is_new"].tolist() == rows["is_new"].tolist()
+        assert written["buys"].tolist() == rows["buys"].tolist()
+        assert (written["decision"] == written["buys"]).mean() > 0.75
+
+
 def test_coreset(points, tmp_path):
     rows = points.assign(name="p")  # a text column is named, not used
     rows.to_csv(tmp_path / "points.csv", index=False)

@@ -214,3 +214,26 @@ def test_frames_with_numbered_columns(tmp_path):
         np.testing.assert_array_equal(kmeans.predict(tmp_path / "t.csv"), kmeans.predict(frame))
     data = bl.GroupedTable.from_frame(frame, group=0, label=2)
     assert data.feature_names == ("1",)
+
+
+@pytest.mark.parametrize(
+    "make", [bl.MixtureClusterer, lambda k, **o: bl.GeneralizedClusterer("naive_bayes", k, **o)]
+)
+def test_dates_and_durations_are_text_from_every_source(tmp_path, make):
+    days = ["2020-01-01", "2020-01-02", "2020-03-05"]
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"day": pd.to_datetime(rng.choice(days, 60)), "kind": rng.choice(["a", "b"], 60)}
+    )
+    frame["span"] = frame["day"] - pd.Timestamp(days[0])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    from_frame = make(2, random_state=0).fit(frame)
+    expected = from_frame.predict(frame)
+    for path in (tmp_path / "t.csv", tmp_path / "t.parquet"):
+        np.testing.assert_array_equal(from_frame.predict(path), expected)
+        np.testing.assert_array_equal(make(2, random_state=0).fit(path).predict(frame), expected)
+    if isinstance(from_frame, bl.MixtureClusterer):
+        assert [values.tolist() for values in from_frame.categories_] == [
+            days, ["a", "b"], ["0 days", "1 days", "64 days"],
+        ]  # fmt: skip

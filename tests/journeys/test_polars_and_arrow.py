@@ -53,7 +53,8 @@ def forms(trips, folder):
 def test_clusters_of_a_polars_frame(trips, tmp_path):
     rows = forms(trips.drop("driver", "late", "day"), tmp_path)
     models = {
-        name: bl.MixtureClusterer(2, random_state=0).fit(given) for name, given in rows.items()
+        name: bl.MixtureClusterer(2, tol=1e-9, random_state=0).fit(given)
+        for name, given in rows.items()
     }
     for name, model in models.items():
         # An Enum declares its order; CSV cannot, and sorts by letters.

@@ -10,6 +10,7 @@ from tests.journeys.inputs import assert_all_equal
 pytestmark = pytest.mark.filterwarnings("ignore::bayes_lcs.DataNote")
 
 
+@pytest.mark.filterwarnings("ignore::bayes_lcs.DataWarning")  # nine of ten want to go on
 def test_students_with_semicolons_and_quotes(raw_file):
     path = raw_file("student_performance", "student-mat.csv")
     frame = pd.read_csv(path, sep=";")

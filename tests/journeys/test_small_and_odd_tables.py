@@ -189,9 +189,13 @@ def test_a_label_with_one_value(visits, tmp_path):
     data = bl.read_grouped(tmp_path / "t.csv", group="shop", label="buys", label_values=[0, 1])
     posterior = bl.exact(bl.ClusteredNaiveBayes(), data)
     assert (posterior.predict_proba(rows)[:, 1] > 0.98).all()
-    scan = bl.PartialScanClassifier("tree", n_partitions=4)
-    scan.fit_file(tmp_path / "t.csv", label="buys")
-    assert set(scan.predict(rows)) == {1}
+    for options in ({"n_partitions": 4}, {}):
+        scan = bl.PartialScanClassifier("tree", **options)
+        with pytest.warns(bl.DataWarning, match=r"only one label, 1, was met in t\.csv"):
+            scan.fit_file(tmp_path / "t.csv", label="buys")
+        assert set(scan.predict(rows)) == {1}
+        assert not scan.scan_.is_guaranteed
+        assert scan.scan_.explain().startswith("Nothing is guaranteed: only one label, 1")
 
 
 def test_a_label_with_a_thousand_values(tmp_path):
@@ -214,3 +218,33 @@ def test_a_label_with_a_thousand_values(tmp_path):
     assert data.label_values == tuple(map(str, range(1000)))
     shared = bl.SharedNaiveBayesClassifier("complete").fit(rows, "y", groups="shop")
     assert (shared.predict(rows) % 10 == rows["x"]).mean() > 0.95
+
+
+@pytest.mark.parametrize("num_rows", [150, 3000, 20_000])
+def test_a_table_sorted_by_its_label(num_rows, tmp_path):
+    """As users export it: every way in gives a classifier that is as good as of shuffled rows."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(num_rows, 2)).round(4), columns=["u", "v"])
+    rows["kind"] = np.array(["low", "middle", "high"])[np.digitize(rows["u"], [-0.4, 0.4])]
+    ordered = rows.sort_values("kind", kind="stable", ignore_index=True)
+    paths = [tmp_path / name for name in ("t.csv", "t.csv.gz", "t.parquet")]
+    for path in paths:
+        if path.suffix == ".parquet":
+            ordered.to_parquet(path, index=False)
+        else:
+            ordered.to_csv(path, index=False)
+    models = [
+        bl.PartialScanClassifier(random_state=0).fit_file(path, label="kind") for path in paths
+    ]
+    frame = ordered.drop(columns="kind")
+    models.append(bl.PartialScanClassifier(random_state=0).fit(frame, ordered["kind"]))
+    for model in models:
+        assert model.score(rows[["u", "v"]], rows["kind"]) > 0.97
+        assert model.scan_.performance.accuracy > 0.85
+        assert model.scan_.performance.majority_accuracy < 0.7
+        assert (model.n_partitions_ == 1) == (num_rows < 16_000)
+        assert model.scan_.is_guaranteed == (num_rows >= 16_000)
+    found = run("scan", paths[0], "--label", "kind", "--out", tmp_path / "out")
+    assert found.exit_code == 0, found.output
+    open_report(tmp_path / "out" / "report.html")
+    assert "the commonest label alone" in (tmp_path / "out" / "scan.txt").read_text()

@@ -17,6 +17,7 @@ import pytest
 import xarray as xr
 
 import bayes_lcs as bl
+from bayes_lcs.core import memory
 from bayes_lcs.data.seals import check_seal, seal
 from bayes_lcs.data.storage import save_datatree
 from bayes_lcs.report.datatree import exact_datatree
@@ -172,7 +173,7 @@ def test_forged_contents_are_refused(saved: Path, tmp_path: Path, name: str) -> 
     told = [key for key in ("model", "table", "mixture", "coreset_stream") if key in tree.attrs]
     forgeries = []
     for key in told:
-        for text in ("", "[]", "{}", "null", '{"model": "os.system"}'):
+        for text in ("", "[]", "{}", "null", "[" * 50_000, '{"model": "os.system"}'):
             forged = tree.copy(deep=True)
             forged.attrs[key] = text
             forgeries.append(forged)
@@ -189,6 +190,16 @@ def test_forged_contents_are_refused(saved: Path, tmp_path: Path, name: str) -> 
         assert told is None or told.startswith(f"{path}: ")
         read += told is None  # what has a default may be left out
     assert read < len(forgeries) / 3
+
+
+@pytest.mark.parametrize("name", ["posterior.nc", "mixture.nc", "stream.nc"])
+def test_arrays_larger_than_the_memory_are_refused(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A small netCDF file can declare arrays of any size."""
+    monkeypatch.setattr(memory, "available_memory", lambda: 64)
+    with pytest.raises(bl.DataError, match=rf"{name}: .*its content needs about .* of memory"):
+        LOADERS[name](saved / name)
 
 
 class Harmful:
