@@ -80,6 +80,7 @@ def test_ties_of_two_labels_go_to_the_first(browser, tmp_path):
         learner="tree",
         whole=False,
         drift="",
+        performance=[],
         chart="",
         benefit="",
         steps=[],
