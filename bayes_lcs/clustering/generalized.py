@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 from sklearn.base import BaseEstimator, ClusterMixin, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
@@ -50,6 +51,12 @@ KEPT_START = 0.3
 """Agreement of the result with the start, beyond chance, from which on memorising is tested."""
 MEMORISED = 0.8
 """Agreement with random clusters beyond chance from which on a learner memorises."""
+MOSTLY_KEPT = 0.8
+"""Agreement with the start beyond chance from which on other starts are tried."""
+OTHER_STARTS, OTHER_ITERATIONS = 3, 10
+"""Runs from other starts that show whether the result depends on the start, and their length."""
+SAME_RESULT = 0.8
+"""Adjusted Rand index from which on two runs have the same result."""
 
 
 class Step(NamedTuple):
@@ -71,6 +78,16 @@ class _Run:
     converged: bool
     stop_reason: str
     objective: float
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Cluster of each row at the end."""
+        return self.shares.argmax(axis=1)
+
+    @property
+    def kept(self) -> float:
+        """Agreement of the result with the start, beyond chance."""
+        return _beyond_chance(self.labels, self.start.argmax(axis=1), self.shares.shape[1])
 
 
 class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -111,8 +128,9 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_ : int
         Number of iterations.
     converged_ : bool
-        Whether nothing changed in the last one, no cluster is empty and the learner has not
-        memorised its start. If False, a `ConvergenceWarning` says why.
+        Whether nothing changed in the last one, no cluster is empty, and the result is not merely
+        that of the start (``memorised_``, ``start_dependent_``). If False, a `ConvergenceWarning`
+        says why.
     stop_reason_ : str
         Reason why the run ended or has not converged.
     objective_ : float
@@ -122,6 +140,10 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     memorised_ : bool
         Whether rows are still where they began because the learner reproduces any clusters, such as
         an unpruned tree, a random forest or one nearest neighbour. It is tested on random clusters.
+    start_dependent_ : bool
+        Whether most rows are still where they began, runs from other starts keep most rows as
+        well, and none of them is drawn to the same result. Small trees do so, because nearly every
+        start is a fixed point. It is not tested if ``init`` is an array.
     learner_ : FittedLearner
         The learner fitted last.
     n_features_in_ : int
@@ -218,23 +240,21 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         rng = check_random_state(self.random_state)
         # Runs from one given start would be the same.
         num_runs = self.n_init if isinstance(self.init, str) else 1
-        best: _Run | None = None
-        for _ in range(num_runs):
-            run = self._run(learner, rows, weights, used, rng)
+        runs = [self._run(learner, rows, weights, used, rng) for _ in range(num_runs)]
+        best = runs[0]
+        for run in runs[1:]:
             # Runs that differ by rounding are equal, and the first is kept.
-            if best is None or run.objective > best.objective + 1e-7 * abs(best.objective):
+            if run.objective > best.objective + 1e-7 * abs(best.objective):
                 best = run
-        assert best is not None
         self.learner_: FittedLearner = best.fitted
         self.objective_ = best.objective
         self.trace_, self.n_iter_ = best.trace, len(best.trace)
-        held = best.shares.argmax(axis=1)
-        self.n_clusters_ = len(np.unique(held))
+        self.n_clusters_ = len(np.unique(best.labels))
         # Learners with scores of rows ascend an objective: where they end, they have done so.
-        self.memorised_ = bool(
-            not hasattr(best.fitted, "row_scores")
-            and _beyond_chance(held, best.start.argmax(axis=1), self.n_clusters) >= KEPT_START
-            and _memorises(learner, rows, self.n_clusters)
+        is_tested = not hasattr(best.fitted, "row_scores") and best.kept >= KEPT_START
+        self.memorised_ = is_tested and _memorises(learner, rows, self.n_clusters)
+        self.start_dependent_ = self.memorised_ or (
+            is_tested and self._depends_on_start(learner, rows, weights, used, runs, best)
         )
         problems = [] if best.converged else [best.stop_reason]
         if self.n_clusters_ < self.n_clusters:
@@ -248,6 +268,12 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 "the learner reproduces any clusters that it is given, so rows stay where they "
                 "were at the start; use a learner that generalizes: limit its size (max_depth, "
                 "min_samples_leaf), take more neighbours or regularize it"
+            )
+        elif self.start_dependent_:
+            problems.append(
+                "most rows stay where they were at the start, and other starts end in other "
+                "clusters, so the result is that of the start; increase n_init, or use a learner "
+                "that moves rows, such as 'naive_bayes' or 'prototype'"
             )
         self.converged_ = not problems
         self.stop_reason_ = "; ".join(problems) or best.stop_reason
@@ -273,22 +299,24 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         weights: FloatArray | None,
         used: NDArray[np.bool_],
         rng: np.random.RandomState,
+        max_iter: int | None = None,
     ) -> _Run:
         """Iterate from one start."""
+        max_iter = self.max_iter if max_iter is None else max_iter
         start = shares = self._start(rows, weights, used, rng)
         given: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
         trace: list[Step] = []
-        converged, reason = False, f"max_iter={self.max_iter} iterations were made"
+        converged, reason = False, f"max_iter={max_iter} iterations were made"
         seen: dict[bytes, int] = {}
         refills = 0
-        for iteration in range(self.max_iter):
+        for iteration in range(max_iter):
             try:
                 new = learner.fit(rows, shares, rng, **given)
                 found = self._shares(new, rows)
             except Exception as error:
                 if not trace:
                     # A start may hold too few rows of a cluster; another one may not.
-                    left = min(MAX_RESTARTS, self.max_iter - 1) - iteration
+                    left = min(MAX_RESTARTS, max_iter - 1) - iteration
                     if isinstance(self.init, str) and left > 0:
                         start = shares = self._start(rows, weights, used, rng)
                         continue
@@ -315,6 +343,43 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                     break
                 seen[key] = iteration
         return _Run(fitted, start, shares, trace, converged, reason, _score(fitted, rows, weights))
+
+    def _depends_on_start(
+        self,
+        learner: Learner,
+        rows: MixedRows,
+        weights: FloatArray | None,
+        used: NDArray[np.bool_],
+        runs: Sequence[_Run],
+        best: _Run,
+    ) -> bool:
+        """Test whether runs from other starts keep these too, and none ends in the same result."""
+        if (
+            not isinstance(self.init, str)
+            or best.kept < MOSTLY_KEPT
+            or not _has_enough_rows(rows, self.n_clusters)
+        ):
+            return False
+        others = [run for run in runs if run is not best]
+        rng = np.random.RandomState(0)  # the seed of the fit does not change the test
+        max_iter = min(self.max_iter, OTHER_ITERATIONS)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(len(others), OTHER_STARTS):
+                try:
+                    others.append(self._run(learner, rows, weights, used, rng, max_iter))
+                except Exception:  # a learner may refuse every other start; this tells nothing
+                    break
+        if not others:
+            return False
+        ends = [adjusted_rand_score(best.labels, run.labels) for run in others]
+        starts = [adjusted_rand_score(best.labels, run.start.argmax(axis=1)) for run in others]
+        # A result that other starts are drawn to is more than its own start.
+        is_reached = any(
+            end >= SAME_RESULT > start for end, start in zip(ends, starts, strict=True)
+        )
+        kept = np.median([run.kept for run in others])
+        return bool(kept >= MOSTLY_KEPT and np.mean(ends) < SAME_RESULT and not is_reached)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Score rows by the learner; higher is better.
@@ -468,9 +533,9 @@ def _memorises(learner: Learner, rows: MixedRows, num_clusters: int) -> bool:
     accuracy on random labels is the test of Zhang et al. (2017). Few distinct rows can be told
     apart by any learner, and are not tested.
     """
-    first, _ = _distinct(rows)
-    if num_clusters < 2 or len(first) < max(10, 4 * num_clusters):
+    if not _has_enough_rows(rows, num_clusters):
         return False
+    first, _ = _distinct(rows)
     distinct = rows.take(first)
     rng = np.random.RandomState(0)
     agreement = []
@@ -482,6 +547,11 @@ def _memorises(learner: Learner, rows: MixedRows, num_clusters: int) -> bool:
         except Exception:  # a learner may refuse random clusters; then it does not memorise them
             return False
     return bool(np.mean(agreement) >= MEMORISED)
+
+
+def _has_enough_rows(rows: MixedRows, num_clusters: int) -> bool:
+    """Return whether there are enough distinct rows to test a learner."""
+    return num_clusters > 1 and len(_distinct(rows)[0]) >= max(10, 4 * num_clusters)
 
 
 def _beyond_chance(a: NDArray[np.int64], b: NDArray[np.int64], num_clusters: int) -> float:

@@ -8,10 +8,12 @@ import pytest
 from scipy.stats import entropy, norm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import adjusted_rand_score
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.preprocessing import scale
 from sklearn.tree import DecisionTreeClassifier
@@ -241,7 +243,8 @@ def test_a_start_that_the_learner_refuses_is_followed_by_another():
     refused = []
     for seed in range(8):
         Choosy.refused = 0
-        clusterer = GeneralizedClusterer(Choosy(max_depth=1), 2, random_state=seed).fit(X)
+        with _quiet():
+            clusterer = GeneralizedClusterer(Choosy(max_depth=1), 2, random_state=seed).fit(X)
         assert clusterer.n_iter_ >= 1
         refused.append(Choosy.refused)
     assert max(refused) > 0
@@ -378,6 +381,55 @@ def test_learners_that_generalize_are_not_said_to_memorise(learner, data):
             found = GeneralizedClusterer(learner, number, random_state=seed).fit(X)
         assert not found.memorised_
         assert "reproduces" not in found.stop_reason_
+
+
+@pytest.mark.parametrize(
+    ("classifier", "data", "n_init"),
+    [
+        (DecisionTreeClassifier(max_depth=5), "wine", 1),
+        (DecisionTreeClassifier(max_depth=5), "wine", 4),
+        (DecisionTreeClassifier(max_depth=3), "blobs", 1),
+        (DecisionTreeClassifier(max_depth=3), "iris", 1),
+        (DecisionTreeClassifier(max_depth=3), "iris", 4),
+        (DecisionTreeClassifier(min_samples_leaf=5), "blobs", 1),
+        (DecisionTreeClassifier(min_samples_leaf=5), "iris", 1),
+    ],
+    ids=str,
+)
+def test_small_trees_that_keep_their_start_are_warned_of(classifier, data, n_init):
+    """They do not reproduce random clusters, but nearly every start is a fixed point of theirs."""
+    X, number = separable(data)
+    for seed in range(3):
+        found = GeneralizedClusterer(
+            clone(classifier).set_params(random_state=0),
+            number,
+            n_init=n_init,
+            random_state=seed,
+        )
+        with pytest.warns(ConvergenceWarning, match="other starts end in other clusters"):
+            found.fit(X)
+        assert found.start_dependent_
+        assert not found.memorised_
+        assert not found.converged_
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("learner", [LinearDiscriminantAnalysis(), GaussianNB()], ids=str)
+def test_learners_that_move_rows_do_not_depend_on_their_start(learner, seed):
+    X = scale(separable("iris")[0])
+    with _quiet():
+        found = GeneralizedClusterer(learner, 3, random_state=seed).fit(X)
+    assert not found.start_dependent_
+
+
+def test_a_start_that_was_given_is_not_compared_with_others():
+    X, number = separable("iris")
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+    with _quiet():
+        first = GeneralizedClusterer(tree, number, random_state=0).fit(X)
+    again = GeneralizedClusterer(tree, number, init=first.shares_).fit(X)
+    assert again.converged_
+    assert not again.start_dependent_
 
 
 @pytest.mark.parametrize("learner", ["prototype", "naive_bayes", LogisticRegression()], ids=str)
