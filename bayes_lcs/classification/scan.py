@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from bayes_lcs.classification.agreement import Agreement
 from bayes_lcs.classification.benefits import benefits_of, expected_benefits
 
-__all__ = ["MIN_VALIDATION", "Performance", "Scan", "guarantee_of", "measure"]
+__all__ = [
+    "MIN_VALIDATION",
+    "Performance",
+    "Scan",
+    "accuracy_interval",
+    "guarantee_of",
+    "measure",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -21,6 +28,9 @@ MIN_VALIDATION = 100
 
 MIN_COMPARED = 30
 """With fewer validation rows an ensemble is not said to be poor."""
+
+INTERVAL = 0.95
+"""Confidence of the interval of an accuracy."""
 
 CLEARLY = 0.02
 """An ensemble that is worse than a single model by less than this share is not clearly worse."""
@@ -36,6 +46,9 @@ class Performance:
         Validation rows.
     accuracy, balanced_accuracy
         Of the ensemble: the share of rows decided correctly, and its mean over the labels.
+    interval : (float, float) or None
+        Confidence interval (95 %) of the accuracy on all rows of the data. Rows of one block of a
+        file are not taken for independent. None if the validation rows are not a random sample.
     majority_accuracy
         Accuracy of the commonest label of the training rows for every row.
     single_accuracy, single_balanced_accuracy
@@ -62,10 +75,17 @@ class Performance:
     constant_benefit: float | None = None
     single_benefit: float | None = None
     is_single: bool = False
+    interval: tuple[float, float] | None = None
 
     def explain(self) -> str:
         """Return one sentence."""
         own = f"{self.accuracy:.1%} (balanced {self.balanced_accuracy:.1%})"
+        if self.interval is not None:
+            low, high = self.interval
+            own = (
+                f"{self.accuracy:.1%} ({INTERVAL:.0%} interval {low:.1%} to {high:.1%}; balanced "
+                f"{self.balanced_accuracy:.1%})"
+            )
         text = f"{own} of {self.num_rows:,} validation rows are decided correctly"
         if self.is_single:
             text += f" by a model trained on {self.single_rows:,} others"
@@ -207,6 +227,9 @@ def measure(
     ensemble: FloatArray | None,
     single: FloatArray | None,
     single_rows: int,
+    blocks: NDArray[np.int64] | None = None,
+    *,
+    is_random: bool = True,
 ) -> tuple[Performance, list[str]]:
     """Compare the decisions of an ensemble, a single model and a constant for validation rows.
 
@@ -224,6 +247,10 @@ def measure(
         Probabilities of the labels; the ensemble is None if it is the single model.
     single_rows
         Rows that the single model was trained on.
+    blocks : (n,)
+        The block of a file in which each row lies; None if rows were drawn one by one.
+    is_random
+        Whether the rows, or their blocks, are a random sample of the data.
 
     Returns
     -------
@@ -261,6 +288,7 @@ def measure(
         None if one is None else balanced(one),
         single_rows,
         is_single=is_single,
+        interval=accuracy_interval(own == true, blocks) if is_random else None,
         **(
             {}
             if benefit is None
@@ -293,6 +321,56 @@ def measure(
                 f"{len(true):,} validation rows; take fewer parts, or n_partitions=1"
             )
     return found, remarks
+
+
+def accuracy_interval(
+    correct: NDArray[np.bool_], blocks: NDArray[np.int64] | None = None
+) -> tuple[float, float] | None:
+    """Return the confidence interval of an accuracy, measured on rows that come in blocks.
+
+    Neighbouring rows of a sorted file are alike, so that a block tells less than its number of
+    rows. The variance is that of a ratio estimate over blocks (Cochran 1977, section 11.8, for
+    blocks drawn with equal probability), and the interval is Wilson's with the number of
+    independent rows that has this variance.
+
+    Parameters
+    ----------
+    correct : (n,)
+        Whether each row was decided correctly.
+    blocks : (n,)
+        The block of each row; None if rows were drawn one by one.
+
+    Returns
+    -------
+    tuple or None
+        Lower and upper end; None if there are fewer than two blocks.
+
+    Examples
+    --------
+    >>> low, high = accuracy_interval(np.repeat([True, False], [90, 10]))
+    >>> round(low, 2), round(high, 2)
+    (0.82, 0.95)
+    >>> low, high = accuracy_interval(np.repeat([True, False], [90, 10]), np.arange(100) // 10)
+    >>> round(low, 2), round(high, 2)
+    (0.52, 0.99)
+    """
+    from scipy.stats import t as student
+
+    num_rows, accuracy = len(correct), float(correct.mean())
+    codes = np.arange(num_rows) if blocks is None else np.unique(blocks, return_inverse=True)[1]
+    num_blocks = int(codes.max()) + 1
+    if num_blocks < 2:
+        return None
+    sums = np.bincount(codes, weights=correct - accuracy)
+    variance = num_blocks / (num_blocks - 1) * float(sums @ sums) / num_rows**2
+    # Where all rows are decided alike the blocks show no variance, and count as one row each.
+    size = accuracy * (1.0 - accuracy) / variance if variance > 0.0 else float(num_blocks)
+    size = min(size, float(num_rows))
+    z = float(student.ppf((1.0 + INTERVAL) / 2.0, num_blocks - 1))
+    middle = (accuracy + z**2 / (2.0 * size)) / (1.0 + z**2 / size)
+    half = z * np.sqrt(accuracy * (1.0 - accuracy) / size + z**2 / (4.0 * size**2))
+    half /= 1.0 + z**2 / size
+    return max(float(middle - half), 0.0), min(float(middle + half), 1.0)
 
 
 def _say(value: float, benefit: Any) -> str:

@@ -54,7 +54,8 @@ class RowPart(NamedTuple):
     """Rows with a label, and which part they are.
 
     ``rows`` are their places after ``first_row`` if they do not follow one another; ``texts`` the
-    distinct texts of columns that hold text.
+    distinct texts of columns that hold text; ``blocks`` the block of the file that each row was
+    read from, if rows were read in blocks.
     """
 
     number: int
@@ -63,6 +64,7 @@ class RowPart(NamedTuple):
     y: NDArray[Any]
     rows: NDArray[np.int64] | None = None
     texts: Mapping[Any, Sequence[str]] = MappingProxyType({})
+    blocks: NDArray[np.int64] | None = None
 
 
 class PartSource(Protocol):
@@ -299,11 +301,20 @@ def part_of_shard(shard: Shard) -> RowPart:
     """Return the rows of a shard as a part."""
     text = [name for name, kind in shard.frame.dtypes.items() if kind.kind == "O"]
     texts = distinct_texts(shard.frame, text)
-    return RowPart(shard.number, shard.first_row, shard.frame, shard.labels, shard.rows, texts)
+    return RowPart(
+        shard.number,
+        shard.first_row,
+        shard.frame,
+        shard.labels,
+        shard.rows,
+        texts,
+        shard.blocks,
+    )
 
 
 def _some_rows(part: RowPart, rows: NDArray[np.int64]) -> RowPart:
     X = take_rows(part.X, rows)
     places = rows if part.rows is None else part.rows[rows]
     texts = distinct_texts(X, part.texts)
-    return RowPart(part.number, part.first_row, X, part.y[rows], places, texts)
+    blocks = None if part.blocks is None else part.blocks[rows]
+    return RowPart(part.number, part.first_row, X, part.y[rows], places, texts, blocks)

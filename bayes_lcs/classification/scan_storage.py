@@ -115,7 +115,10 @@ def _restored(kind: type[PartialScanClassifier], described: Any) -> PartialScanC
     for name in ("caveats", "remarks"):
         story[name] = tuple(story.get(name, ()))
     if story.get("performance") is not None:
-        story["performance"] = Performance(**story["performance"])
+        performance = story["performance"]
+        if performance.get("interval") is not None:
+            performance["interval"] = tuple(performance["interval"])
+        story["performance"] = Performance(**performance)
     classifier._tell(Scan(**story))
     return classifier
 

@@ -157,7 +157,7 @@ class _Run:
             self._means.add(part.X)
         self._keep(part)
         self.models.append(model)
-        self._parts.append(part._replace(X=None, y=part.y[:0]))
+        self._parts.append(part._replace(X=None, y=part.y[:0], blocks=None))
         done, benefit, number = False, np.nan, len(self.models)
         if number == self._source.num_parts:
             self.settled = 1.0
@@ -345,7 +345,11 @@ class _Run:
             if self._source.num_parts == 1:
                 size = min(size, int(VALIDATION_SHARE * len(rows)))
             rows = np.random.default_rng(self._plan.seed).permutation(rows)
-            self._tested = part._replace(X=take_rows(part.X, rows[:size]), y=part.y[rows[:size]])
+            self._tested = part._replace(
+                X=take_rows(part.X, rows[:size]),
+                y=part.y[rows[:size]],
+                blocks=None if part.blocks is None else part.blocks[rows[:size]],
+            )
             rows = rows[size:]
         rows = np.sort(rows[: single_rows(self._plan.base) - self._num_kept])
         self._kept.append((take_rows(part.X, rows), part.y[rows]))
@@ -381,7 +385,14 @@ class _Run:
             chances,
             single,
             self._num_kept,
+            tested.blocks,
+            is_random=is_one_model or self._source.is_shuffled or self._is_held_out_of_array,
         )
+
+    @property
+    def _is_held_out_of_array(self) -> bool:
+        """Whether the validation rows are random rows of an array, in whatever order it is read."""
+        return self._rows is not None and self._source.bytes_read is None
 
     def _single(self) -> FloatArray | None:
         """Return what a single model says of the rows to test on; None if it cannot be trained."""

@@ -110,13 +110,16 @@ def _performance(story: Scan) -> list[dict[str, str]]:
         rows.append(
             (who, found.single_accuracy, found.single_balanced_accuracy, found.single_benefit)
         )
+    interval = ""
+    if found.interval is not None:
+        interval = f" ({found.interval[0]:.1%} to {found.interval[1]:.1%})"
     rows.append(("the commonest label for every row", found.majority_accuracy, None, None))
     if found.constant_benefit is not None:
         rows.append(("the best decision for every row", None, None, found.constant_benefit))
     return [
         {
             "who": who,
-            "accuracy": "–" if accuracy is None else f"{accuracy:.1%}",
+            "accuracy": "–" if accuracy is None else f"{accuracy:.1%}" + interval * (who == own),
             "balanced": "–" if balanced is None else f"{balanced:.1%}",
             "benefit": "–" if benefit is None else f"{benefit:.4g}",
         }

@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.model_selection import train_test_split
@@ -25,7 +25,7 @@ import bayes_lcs.io.formats.csv_blocks as csv_blocks
 import bayes_lcs.io.shards as file_shards
 from bayes_lcs import PartialScanClassifier
 from bayes_lcs.classification import scan_storage
-from bayes_lcs.classification.scan import measure
+from bayes_lcs.classification.scan import accuracy_interval, measure
 from bayes_lcs.classification.scan_parts import choose_num_parts
 from bayes_lcs.cli.app import app
 from bayes_lcs.core.errors import DataWarning
@@ -338,6 +338,84 @@ def os_bytes() -> int:
         return int(Path("/proc/self/io").read_text().split()[1])
     except (OSError, IndexError):
         pytest.skip("this system does not count what is read")
+
+
+def test_intervals_of_single_rows_are_wilsons():
+    correct = np.arange(1000) < 870
+    low, high = accuracy_interval(correct)
+    expected = binomtest(870, 1000).proportion_ci(method="wilson")
+    assert low == pytest.approx(expected.low, abs=1e-4)  # Student's t has 999 degrees of freedom
+    assert high == pytest.approx(expected.high, abs=1e-4)
+
+
+@pytest.mark.parametrize("blocks", [np.zeros(10, np.int64), None])
+def test_intervals_of_extreme_cases(blocks):
+    found = accuracy_interval(np.ones(10, bool), blocks)
+    if blocks is not None:
+        assert found is None  # one block shows no variance
+    else:
+        assert 0.6 < found[0] < 0.8
+        assert found[1] == 1.0
+
+
+def test_intervals_of_blocks_hold_at_their_rate():
+    """Blocks of twelve rows that share their accuracy; rows taken for independent hold far less."""
+    rng = np.random.default_rng(0)
+    truth, held, alone = 0.75, 0, 0
+    for _ in range(1000):
+        chance = rng.beta(3.0, 1.0, 100)  # its mean is 0.75
+        blocks = np.repeat(np.arange(100), 12)
+        correct = rng.random(1200) < chance[blocks]
+        low, high = accuracy_interval(correct, blocks)
+        held += low <= truth <= high
+        low, high = accuracy_interval(correct)
+        alone += low <= truth <= high
+    # Fewer than 920 of 1,000 have a probability below 1e-4 at a rate of 95 %.
+    assert 920 <= held <= 980
+    assert alone < 850
+
+
+def sorted_by_difficulty(num_rows, seed):
+    """Labels that are certain where ``u`` is large, and a coin where it is small."""
+    rng = np.random.default_rng(seed)
+    u, x = rng.random(num_rows), rng.normal(size=num_rows)
+    y = np.where(u < 0.5, rng.random(num_rows) < 0.5, x > 0.0).astype(int)
+    return pd.DataFrame({"u": u.round(5), "x": x.round(4), "y": y}).sort_values("u")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_intervals_of_accuracy_hold_on_sorted_files(kind, tmp_path):
+    number, held = 60, 0
+    for seed in range(number):
+        frame = sorted_by_difficulty(20_000, seed)
+        if kind == "csv":
+            path = write(frame, tmp_path / "t.csv")
+        else:
+            path = tmp_path / "t.parquet"
+            frame.to_parquet(path, index=False, row_group_size=30)
+        found = PartialScanClassifier("naive_bayes", random_state=seed).fit_file(path, label="y")
+        new = sorted_by_difficulty(40_000, seed + 1000)
+        low, high = found.scan_.performance.interval
+        held += low <= found.score(new[["u", "x"]], new["y"]) <= high
+    assert held >= binom.ppf(1e-3, number, 0.95)
+
+
+def test_intervals_follow_how_rows_were_chosen(tmp_path):
+    frame = three_labels(20_000)
+    path = write(frame.sort_values("p"), tmp_path / "t.csv")
+    scattered = PartialScanClassifier(random_state=0).fit_file(path, label="y").scan_
+    low, high = scattered.performance.interval
+    assert low < scattered.accuracy < high
+    assert f"interval {low:.1%} to {high:.1%}" in scattered.explain()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the order matters, and the ensemble is poor
+        in_order = PartialScanClassifier(random_state=0, shuffle=False).fit_file(path, label="y")
+    assert in_order.scan_.performance.interval is None
+    X, y = frame.drop(columns="y").to_numpy(), frame["y"]
+    for shuffle in ("auto", False):
+        array = PartialScanClassifier(random_state=0, shuffle=shuffle).fit(X, y).scan_
+        assert array.performance.interval is not None
 
 
 def test_the_share_read_is_what_the_system_counts(tmp_path):
