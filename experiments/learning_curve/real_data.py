@@ -169,7 +169,7 @@ def tripadvisor_v2() -> NDArray[np.int16]:
 
 
 def ucsd_fico2009() -> NDArray[np.int16]:
-    """94,682 transactions by 18 columns; places and addresses are left out."""
+    """94,682 transactions by 19 columns; places and addresses are left out."""
     frame = pd.read_csv(dataset_path("ucsd_fico2009"))
     return _codes(frame.select_dtypes("number").fillna(-1.0))
 
