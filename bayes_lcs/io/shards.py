@@ -25,7 +25,13 @@ from bayes_lcs.io.column_types import (
 from bayes_lcs.io.decode import decode_column, decode_numbers, encode_texts, null_missing
 from bayes_lcs.io.formats.csv import read_format
 from bayes_lcs.io.formats.csv_blocks import CannotSeek, CsvBlocks, can_seek
-from bayes_lcs.io.formats.csv_shards import SMALL_FILE, ChooseNumber, CsvShards, ReadCount
+from bayes_lcs.io.formats.csv_shards import (
+    SMALL_FILE,
+    ChooseNumber,
+    CsvShards,
+    RawShard,
+    ReadCount,
+)
 from bayes_lcs.io.formats.parquet_shards import ParquetShards
 from bayes_lcs.io.open_tables import open_file
 from bayes_lcs.io.options import (
@@ -77,6 +83,9 @@ class Shard:
         order of the shards if they come in a random order.
     rows
         The place of each row in the shard of the file; None if no row was left out.
+    blocks
+        For each row the number of the block of a CSV file, or of the row group of a Parquet file,
+        from which it was read; None if the rows were not read in blocks.
     """
 
     number: int
@@ -84,6 +93,7 @@ class Shard:
     labels: NDArray[Any]
     first_row: int
     rows: NDArray[np.int64] | None = None
+    blocks: NDArray[np.int64] | None = None
 
 
 class HasRows(Protocol):
@@ -128,10 +138,11 @@ class _ShardDecoder:
     source: Source
     types: dict[str, ColumnType | None] = field(default_factory=dict)
 
-    def decode(self, number: int, first_row: int, table: Any, count: ReadCount) -> Shard:
-        """Return the shard whose first row is ``first_row`` of the file."""
+    def decode(self, raw: RawShard, count: ReadCount) -> Shard:
+        """Return a shard with its features and labels."""
         import pandas as pd
 
+        number, first_row, table, blocks = raw
         found = {name: self._read(name, table, first_row, count) for name in self._columns}
         self._merge_types(found, first_row)
         columns: dict[str, Any] = {}
@@ -142,10 +153,12 @@ class _ShardDecoder:
         frame = pd.DataFrame(columns, copy=False)
         labels, is_known = self._labels(found[self.label], first_row)
         if is_known.all():
-            return Shard(number, frame, labels, first_row)
+            return Shard(number, frame, labels, first_row, blocks=blocks)
         rows = np.flatnonzero(is_known)
         count.unlabelled += len(is_known) - len(rows)
-        return Shard(number, frame.iloc[rows].reset_index(drop=True), labels, first_row, rows)
+        frame = frame.iloc[rows].reset_index(drop=True)
+        blocks = None if blocks is None else blocks[rows]
+        return Shard(number, frame, labels, first_row, rows, blocks)
 
     @property
     def _columns(self) -> list[str]:
@@ -281,8 +294,7 @@ class ShardReader:
 
     def read(self, number: int, count: ReadCount) -> Shard:
         """Return one shard; what it takes is counted."""
-        first_row, table = self.shards.read_shard(number, count)
-        return self.decoder.decode(number, first_row, table, count)
+        return self.decoder.decode(self.shards.read_shard(number, count), count)
 
     def error(self, part: HasRows, row: int, column: str | None, message: str) -> DataError:
         """Return the error for one cell, which names the file, the column and the row."""
@@ -496,9 +508,9 @@ class FileShards:
 
     def __iter__(self) -> Iterator[Shard]:
         is_empty = True
-        with closing(self._shards.read(self.count)) as tables:
-            for number, first_row, table in tables:
-                shard = self._decoder.decode(number, first_row, table, self.count)
+        with closing(self._shards.read(self.count)) as found:
+            for raw in found:
+                shard = self._decoder.decode(raw, self.count)
                 if len(shard.labels):
                     is_empty = False
                     yield shard

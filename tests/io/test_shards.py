@@ -253,6 +253,35 @@ def test_scattered_parts_of_a_sorted_file(
                 assert error.row == place
 
 
+@pytest.mark.parametrize("kind", ["csv", "quotes.csv", "groups.parquet"])
+def test_every_row_knows_its_block(tmp_path: Path, kind: str) -> None:
+    """Rows of one block follow one another in the file, and each block is in one part."""
+    path, rows = tmp_path / f"rows.{kind}", 30_000
+    note = ['two\nlines, of a "note"', "plain"] if kind == "quotes.csv" else ["a", "b"]
+    labels = [None if row % 7 == 0 else "yn"[row % 2] for row in range(rows)]
+    frame = pd.DataFrame({"x": np.arange(rows), "note": [note[r % 2] for r in range(rows)]})
+    frame["buys"] = labels
+    if kind == "groups.parquet":
+        frame.to_parquet(path, row_group_size=250)
+    else:
+        text = frame.to_csv(index=False)
+        path.write_text(text.replace("\n100,", "\n\n\n100,"))  # empty lines are no rows
+    source = FileShards(path, label="buys", num_shards=8)
+    parts = list(source)
+    blocks = np.concatenate([part.blocks for part in parts if part.blocks is not None])
+    x = np.concatenate([part.frame["x"].to_numpy() for part in parts]).astype(int)
+    assert len(blocks) == len(x) == sum(label is not None for label in labels)
+    assert (np.diff(blocks[np.argsort(x)]) >= 0).all()
+    assert sum(len(np.unique(part.blocks)) for part in parts) == len(np.unique(blocks)) > 100
+    if kind == "groups.parquet":
+        np.testing.assert_array_equal(blocks, x // 250)
+        reader = source.reader()
+        assert reader is not None
+        np.testing.assert_array_equal(reader.read(3, source.count).blocks, parts[3].blocks)
+    in_order = FileShards(path, label="buys", num_shards=8, shuffle=False)
+    assert {part.blocks is None for part in in_order} == {True}
+
+
 def test_the_seed_determines_the_parts(stored: dict[str, Path]) -> None:
     for kind in ("csv", "groups.parquet"):
 

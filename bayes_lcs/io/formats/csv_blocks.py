@@ -22,6 +22,7 @@ from bayes_lcs.io.formats.csv import CsvFormat, check_nul, explain_errors
 from bayes_lcs.io.formats.csv_diagnose import line_in_blocks, text_encoding
 from bayes_lcs.io.formats.csv_shards import (
     ChooseNumber,
+    RawShard,
     ReadCount,
     end_of_records,
     parse_records,
@@ -130,39 +131,44 @@ class CsvBlocks:
         self._rows_before: list[int] = []
         self._places: list[list[tuple[int, int]]] = []
 
-    def read(self, count: ReadCount) -> Generator[tuple[int, int, Any]]:
-        """Yield number, first row and Arrow table of each shard."""
+    def read(self, count: ReadCount) -> Generator[RawShard]:
+        """Yield the shards."""
         rng = np.random.default_rng(self._seed)
         self._rows_before, self._places = [0], []
         self.num_shards = self._given
         with _BlockReader(self._form, count, self.num_shards or USUAL_SHARDS) as reader:
-            yield 0, 0, self._read_first(reader, count, rng)
+            yield RawShard(0, 0, *self._read_first(reader, count, rng))
             for number, blocks in enumerate(deal(self._rest, self.num_shards - 1, rng), start=1):
                 first_row = self._rows_before[-1]
-                yield number, first_row, self._read_blocks(reader, blocks, count)
+                yield RawShard(number, first_row, *self._read_blocks(reader, blocks, count))
 
-    def _read_first(self, reader: _BlockReader, count: ReadCount, rng: np.random.Generator) -> Any:
+    def _read_first(
+        self, reader: _BlockReader, count: ReadCount, rng: np.random.Generator
+    ) -> tuple[Any, IntArray]:
         """Return the rows of the first shard; from some of them the number of shards follows."""
+        import pyarrow as pa
+
         every = np.arange(reader.num_blocks)
         rows = min(SAMPLE_ROWS, self._rows_per_shard or SAMPLE_ROWS)
         wanted = rows * reader.bytes_per_row / reader.block_bytes
         if self.num_shards:
             wanted = len(every) / self.num_shards
         sample = _spread(every, int(np.ceil(wanted)), rng)
-        tables = [self._read_blocks(reader, sample, count)]
-        num_rows = tables[0].num_rows * len(every) / len(sample)
+        table, own_blocks = self._read_blocks(reader, sample, count)
+        num_rows = table.num_rows * len(every) / len(sample)
         if not self.num_shards:
-            self.num_shards = self._choose(round(num_rows), tables[0])
+            self.num_shards = self._choose(round(num_rows), table)
             if self.num_shards > 1 and len(every) < 2 * self.num_shards:
                 raise CannotSeek(f"there are too few rows for {self.num_shards} scattered parts")
         extra = min(self._extra / max(num_rows, 1.0), 1.0 / self.num_shards)
         lacking = int(np.ceil(len(every) * ((1.0 - extra) / self.num_shards + extra))) - len(sample)
         rest = np.setdiff1d(every, sample)
         more = rest if self.num_shards == 1 else _spread(rest, lacking, rng)
-        if len(more):
-            tables.append(self._read_blocks(reader, more, count))
         self._rest = np.setdiff1d(rest, more)
-        return _concat(tables)
+        if not len(more):
+            return table, own_blocks
+        second, second_blocks = self._read_blocks(reader, more, count)
+        return pa.concat_tables([table, second]), np.concatenate([own_blocks, second_blocks])
 
     def _choose(self, num_rows: int, sample: Any) -> int:
         """Return the number of shards for an estimated number of rows."""
@@ -173,8 +179,12 @@ class CsvBlocks:
         assert not isinstance(self._asked, int)
         return self._asked(num_rows, pc.count_distinct(sample.column(self._label)).as_py())
 
-    def _read_blocks(self, reader: _BlockReader, blocks: IntArray, count: ReadCount) -> Any:
-        pieces = [reader.read(block) for block in np.sort(blocks).tolist()]
+    def _read_blocks(
+        self, reader: _BlockReader, blocks: IntArray, count: ReadCount
+    ) -> tuple[Any, IntArray]:
+        """Return the rows of some blocks, and for each row the number of its block."""
+        blocks = np.sort(blocks)
+        pieces = [reader.read(block) for block in blocks.tolist()]
         # Whole records hold an even number of quotes; a cut within a quoted cell leaves one over.
         if any(piece.count(b'"') % 2 for _, piece in pieces):
             raise CannotSeek("a cell in quotes was cut")
@@ -195,7 +205,11 @@ class CsvBlocks:
             check_nul(self._form, table, self._rows_before[-1])
         self._rows_before.append(self._rows_before[-1] + table.num_rows)
         count.num_rows += table.num_rows
-        return table
+        sizes = [piece.count(reader.newline) for _, piece in pieces]
+        if sum(sizes) != table.num_rows:  # lines are empty, or within quotes
+            first = self._columns[:1]
+            sizes = [parse_records(self._form, first, memoryview(p)).num_rows for _, p in pieces]
+        return table, np.repeat(blocks, sizes)
 
     def _line_of(self, row: int) -> int | None:
         """Return the line of a row that was read."""
@@ -240,12 +254,6 @@ def _spread(items: IntArray, number: int, rng: np.random.Generator) -> IntArray:
     return items[rng.integers(edges[:-1], edges[1:])]
 
 
-def _concat(tables: list[Any]) -> Any:
-    import pyarrow as pa
-
-    return pa.concat_tables(tables)
-
-
 class _BlockReader:
     """Blocks of a text file: the records that begin in each, and no byte read twice.
 
@@ -268,7 +276,7 @@ class _BlockReader:
     def _lay_out(self, num_shards: int) -> None:
         """Read the header, and cut the rest into blocks."""
         head, start = self._read_head()
-        rows = max(head[start:].count(self._newline), 1)
+        rows = max(head[start:].count(self.newline), 1)
         self.bytes_per_row = max((len(head) - start) / rows, 1.0)
         length = max(self._end - start, 1)
         block = min(length / (BLOCKS_PER_SHARD * num_shards), MAX_BLOCK)
@@ -316,7 +324,7 @@ class _BlockReader:
         while True:
             head += self._pread(len(head), size - len(head))
             start = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
-            self._newline = b"\n" if b"\n" in head else b"\r"
+            self.newline = b"\n" if b"\n" in head else b"\r"
             if self._form.has_header:
                 start = self._end_of_header(head, start)
             if start >= 0:
@@ -328,7 +336,7 @@ class _BlockReader:
     def _end_of_header(self, head: bytes, start: int) -> int:
         """Return where the first record ends, -1 if it is not known."""
         end = start
-        while (end := head.find(self._newline, end) + 1) > 0:
+        while (end := head.find(self.newline, end) + 1) > 0:
             text = head[start:end]
             if text.strip(b"\r\n") and end_of_records(text + b"x", self._form.delimiter) == len(
                 text
@@ -389,7 +397,7 @@ class _BlockReader:
         """Return where the first record begins after a line break; None if more is needed."""
         place = 0
         for _ in range(MAX_REJECTED):
-            place = text.find(self._newline, place) + 1
+            place = text.find(self.newline, place) + 1
             if place in (0, len(text)):
                 return None
             is_one = self._begins_record(text, place, at_end)
@@ -408,7 +416,7 @@ class _BlockReader:
         """
         form = self._form
         if not self._has_quotes:
-            end = text.find(self._newline, place)
+            end = text.find(self.newline, place)
             if end < 0 and not at_end:
                 return None
             line = text[place : end if end >= 0 else len(text)].rstrip(b"\r\n")
@@ -419,7 +427,7 @@ class _BlockReader:
         records, beginning = _record_patterns(form.delimiter, len(form.names))
         end = records.match(text, place).end()
         seen = text[place:end]
-        if seen.count(self._newline) >= CHECKED_RECORDS and (
+        if seen.count(self.newline) >= CHECKED_RECORDS and (
             b'"' in seen or len(seen) >= max(SEARCH_QUOTES, self.block_bytes)
         ):
             return True

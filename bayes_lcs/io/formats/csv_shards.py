@@ -12,7 +12,10 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.io.formats.csv import (
@@ -26,7 +29,7 @@ from bayes_lcs.io.formats.csv import (
 from bayes_lcs.io.formats.csv_diagnose import find_open_quote
 from bayes_lcs.io.options import Notes
 
-__all__ = ["ChooseNumber", "CsvShards", "ReadCount", "end_of_records", "parse_records"]
+__all__ = ["ChooseNumber", "CsvShards", "RawShard", "ReadCount", "end_of_records", "parse_records"]
 
 SMALL_FILE = 1 << 18
 """A file of no more bytes than this is read at once, and divided by rows."""
@@ -71,6 +74,15 @@ class ReadCount:
                 self.notes.count_markers(column, text, number)
 
 
+class RawShard(NamedTuple):
+    """Number, first row and Arrow table of a shard, and for each row the block it was read from."""
+
+    number: int
+    first_row: int
+    table: Any
+    blocks: NDArray[np.int64] | None = None
+
+
 class CsvShards:
     """The rows of a text table in consecutive shards, each read when it is asked for.
 
@@ -109,8 +121,8 @@ class CsvShards:
         known = isinstance(num_shards, int) and rows_per_shard is None
         self.num_shards = num_shards if isinstance(num_shards, int) and known else 0
 
-    def read(self, count: ReadCount) -> Generator[tuple[int, int, Any]]:
-        """Yield number, first row and Arrow table of each shard."""
+    def read(self, count: ReadCount) -> Generator[RawShard]:
+        """Yield the shards."""
         with _Records(self._form, self._columns, count, self._step) as records:
             if self._size <= SMALL_FILE:
                 records.fill(_TO_THE_END)
@@ -130,7 +142,7 @@ class CsvShards:
                     # Rows for the shards to come lie between the goal and what was read.
                     records.fill(goal + int(later * records.bytes_per_row))
                     rows = max(records.num_rows - later, 1)
-                yield number, row, records.take(rows)
+                yield RawShard(number, row, records.take(rows))
                 row += rows
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 from bayes_lcs.core.errors import one_line
 from bayes_lcs.io.decode import check_type
 from bayes_lcs.io.formats.csv_blocks import deal
-from bayes_lcs.io.formats.csv_shards import ChooseNumber, ReadCount
+from bayes_lcs.io.formats.csv_shards import ChooseNumber, RawShard, ReadCount
 from bayes_lcs.io.raw_table import Source
 
 __all__ = ["ParquetShards"]
@@ -137,17 +137,17 @@ class ParquetShards:
             )
         return num_shards
 
-    def read(self, count: ReadCount) -> Generator[tuple[int, int, Any]]:
-        """Yield number, first row and Arrow table of each shard."""
+    def read(self, count: ReadCount) -> Generator[RawShard]:
+        """Yield the shards."""
         with self._open(count, "cannot be read, the file is damaged") as file:
             if not self.is_shuffled:
                 yield from self._read_in_order(file, count)
                 return
             for number in range(self.num_shards):
-                yield number, *self._read_groups(file, number, count)
+                yield self._read_groups(file, number, count)
 
-    def read_shard(self, number: int, count: ReadCount) -> tuple[int, Any]:
-        """Return first row and Arrow table of one shard of a shuffled file."""
+    def read_shard(self, number: int, count: ReadCount) -> RawShard:
+        """Return one shard of a shuffled file."""
         with self._open(count, "cannot be read, the file is damaged") as file:
             return self._read_groups(file, number, count)
 
@@ -183,13 +183,14 @@ class ParquetShards:
             row -= stop - start
         raise AssertionError("a shard has as many rows as its row groups")
 
-    def _read_groups(self, file: Any, number: int, count: ReadCount) -> tuple[int, Any]:
+    def _read_groups(self, file: Any, number: int, count: ReadCount) -> RawShard:
         groups = self._groups[number]
         table = file.read_row_groups(groups, columns=self._columns, use_threads=False)
         count.num_rows += table.num_rows
-        return int(self._shard_starts[number]), table
+        blocks = np.repeat(groups, np.diff(self._starts)[groups])
+        return RawShard(number, int(self._shard_starts[number]), table, blocks)
 
-    def _read_in_order(self, file: Any, count: ReadCount) -> Iterator[tuple[int, int, Any]]:
+    def _read_in_order(self, file: Any, count: ReadCount) -> Iterator[RawShard]:
         import pyarrow as pa
 
         size, larger = divmod(self.num_rows, self.num_shards)
@@ -209,7 +210,7 @@ class ParquetShards:
                 count.num_rows += batch.num_rows
             whole = pa.concat_tables(tables)
             held = whole.slice(rows)
-            yield number, row, whole.slice(0, rows)
+            yield RawShard(number, row, whole.slice(0, rows))
             row += rows
 
 
