@@ -22,7 +22,13 @@ from bayes_lcs.io.column_types import (
     parse_cells,
     parse_number,
 )
-from bayes_lcs.io.decode import decode_column, decode_numbers, encode_texts, null_missing
+from bayes_lcs.io.decode import (
+    count_nulls,
+    decode_column,
+    decode_numbers,
+    encode_texts,
+    null_missing,
+)
 from bayes_lcs.io.formats.csv import read_format
 from bayes_lcs.io.formats.csv_blocks import CannotSeek, CsvBlocks, can_seek
 from bayes_lcs.io.formats.csv_shards import (
@@ -39,6 +45,7 @@ from bayes_lcs.io.options import (
     CsvOptions,
     MissingRule,
     MissingValues,
+    Notes,
     as_list,
     check_option,
     missing_rules,
@@ -171,7 +178,9 @@ class _ShardDecoder:
         cells = table.column(name)
         kind = arrow_type(cells.type)
         rule, is_csv = self.rules[name], self.source.is_text
+        notes = count.notes if rule.tokens is None else Notes()
         if not is_csv and kind != "text" and name not in self.text:
+            notes.count_missing(name, "", count_nulls(cells))
             return _Column(cells, kind)
         is_text = name in self.text or not is_csv
         try:
@@ -192,7 +201,8 @@ class _ShardDecoder:
             self._check_nul(name, texts, start)
         texts, markers = null_missing(texts, rule)
         for text, number in markers.items():
-            count.notes.count_markers(name, text, number)
+            notes.count_missing(name, text, number)
+        notes.count_missing(name, "", texts.indices.null_count - sum(markers.values()))
         return _Column(texts, "text") if is_text else _Column(texts, *parse_cells(texts))
 
     def _check_nul(self, name: str, texts: Any, start: int) -> None:

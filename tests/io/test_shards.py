@@ -752,11 +752,20 @@ def test_labels_of_a_text_file_have_a_type(write: Write, cells: list[str], known
     assert source.error(part, len(known) - 1, "x", "is wrong").line == int(kept[-1]) + 2
 
 
-def test_markers_for_missing_are_counted(write: Write) -> None:
+def test_missing_cells_are_counted(write: Write) -> None:
     path = write("x,y,buys\n1,a,no\n?,NA,no\n,na,?\n")
     source = FileShards(path, label="buys", num_shards=1)
     list(source)
-    assert source.count.notes.markers == {"x": {"?": 1}, "y": {"NA": 1, "na": 1}, "buys": {"?": 1}}
+    known = {"x": {"": 1, "?": 1}, "y": {"NA": 1, "na": 1}, "buys": {"?": 1}}
+    assert source.count.notes.missing == known
+    source = FileShards(path, label="buys", num_shards=1, missing_values=["?", ""])
+    list(source)
+    assert not source.count.notes.missing  # the user has listed them
+    cells = {"x": [1.0, None, float("nan")], "y": ["a", None, "NA"], "buys": ["n", "y", None]}
+    pq.write_table(pa.table(cells), path.with_name("t.parquet"))
+    source = FileShards(path.with_name("t.parquet"), label="buys", num_shards=1)
+    list(source)
+    assert source.count.notes.missing == {"x": {"": 2}, "y": {"": 1, "NA": 1}, "buys": {"": 1}}
 
 
 def test_a_first_column_without_a_name_is_an_index(write: Write) -> None:

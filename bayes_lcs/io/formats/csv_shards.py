@@ -54,7 +54,7 @@ class ReadCount:
     """Rows and bytes that were read so far, in all passes over a file.
 
     ``unlabelled`` counts rows without a label, ``num_empty`` shards without a labelled row, and
-    ``notes`` the markers for "missing".
+    ``notes`` the missing cells.
     """
 
     num_rows: int = 0
@@ -69,9 +69,9 @@ class ReadCount:
         self.num_bytes += other.num_bytes
         self.unlabelled += other.unlabelled
         self.num_empty += other.num_empty
-        for column, found in other.notes.markers.items():
+        for column, found in other.notes.missing.items():
             for text, number in found.items():
-                self.notes.count_markers(column, text, number)
+                self.notes.count_missing(column, text, number)
 
 
 class RawShard(NamedTuple):
