@@ -30,13 +30,14 @@ from bayes_lcs.io.decode import (
     null_missing,
 )
 from bayes_lcs.io.formats.csv import read_format
-from bayes_lcs.io.formats.csv_blocks import CannotSeek, CsvBlocks, can_seek
 from bayes_lcs.io.formats.csv_shards import (
     SMALL_FILE,
+    CannotSeek,
     ChooseNumber,
     CsvShards,
     RawShard,
     ReadCount,
+    can_seek,
 )
 from bayes_lcs.io.formats.parquet_shards import ParquetShards
 from bayes_lcs.io.open_tables import open_file
@@ -354,9 +355,8 @@ class FileShards:
         Number of shards, or a function that returns it for a number of rows and of distinct labels;
         those of a CSV file are estimated from its first shard.
     rows_per_shard
-        Number of rows in a shard, instead of ``num_shards``: at most so many of a Parquet file. In
-        order, the first shard of a CSV file has exactly so many; the bytes they take determine the
-        number of shards, and later shards are divided by bytes.
+        Number of rows in a shard, instead of ``num_shards``: at most so many of a Parquet file,
+        and about so many of a CSV file, whose rows are estimated.
     missing_values
         Texts that mean "missing", as in `bayes_lcs.read_grouped`.
     categorical
@@ -393,7 +393,8 @@ class FileShards:
         Size of the file.
     count
         Rows and bytes that were read so far, in all passes, and rows without a label. A few rows
-        may belong to a shard to come. The bytes of the header are not counted.
+        may belong to a shard to come. Bytes that are read again to find the ends of records are
+        counted once.
 
     Examples
     --------
@@ -450,7 +451,7 @@ class FileShards:
         if table.index in self.other_names and table.index != label:
             self.count.notes.index = table.index
         columns = [*self.feature_names, label]
-        self._shards: CsvShards | CsvBlocks | ParquetShards
+        self._shards: CsvShards | ParquetShards
         self.is_whole = False
         if source.is_text:
             form = read_format(path, options, expected)
@@ -467,14 +468,17 @@ class FileShards:
                     "or pass shuffle=False if its rows lie in a random order anyway"
                 )
             if self.is_whole:
-                self._shards = CsvShards(form, columns, label, 1, None)
-            elif seekable and shuffle is not False:
-                self._shards = CsvBlocks(
-                    form, columns, label, num_shards, rows_per_shard, extra_rows, seed
-                )
-                source = self._shards.source
-            else:
-                self._shards = CsvShards(form, columns, label, num_shards, rows_per_shard)
+                num_shards, rows_per_shard = 1, None
+            self._shards = CsvShards(
+                form,
+                columns,
+                label,
+                num_shards,
+                rows_per_shard,
+                is_shuffled=seekable and shuffle is not False and not self.is_whole,
+                extra_rows=extra_rows,
+                seed=seed,
+            )
         else:
             self._shards = ParquetShards(
                 path,
@@ -487,8 +491,8 @@ class FileShards:
                 seed=seed,
                 count=self.count,
             )
-            self.is_whole, source = self._shards.is_whole, self._shards.source
-        self._source = source
+            self.is_whole = self._shards.is_whole
+        source = self._source = self._shards.source
         self._decoder = _ShardDecoder(
             self.feature_names,
             label,
@@ -520,8 +524,9 @@ class FileShards:
         is_empty = True
         with closing(self._shards.read(self.count)) as found:
             for raw in found:
-                shard = self._decoder.decode(raw, self.count)
-                if len(shard.labels):
+                # Rows, not their absence, determine the types of the columns.
+                shard = self._decoder.decode(raw, self.count) if raw.table.num_rows else None
+                if shard is not None and len(shard.labels):
                     is_empty = False
                     yield shard
                 else:
