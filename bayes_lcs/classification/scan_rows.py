@@ -117,14 +117,17 @@ class LabelledRows(NamedTuple):
 
 def check_labelled_rows(estimator: Any, X: Any, y: Any, allow_nan: bool) -> LabelledRows:
     """Check rows and labels to learn from, as scikit-learn does."""
+    # Reading a file has announced its missing cells.
+    notes = Notes(counts_empty=not is_streamed(X))
     X = as_frame(X)
-    notes = Notes()
     if not isinstance(X, pd.DataFrame):
         finite: Any = "allow-nan" if allow_nan else True
         if _is_series(y):
             X = validate_data(estimator, X, ensure_all_finite=finite, reset=True)
         else:
             X, y = validate_data(estimator, X, y, ensure_all_finite=finite, reset=True)
+        for feature, number in enumerate(np.isnan(X).sum(axis=0).tolist()):
+            notes.count_missing(f"x{feature}", "", number)
         labels, is_known = _check_labels(y, notes)
         check_consistent_length(X, labels)
         return LabelledRows(X, labels, is_known, InputSpec(), notes)
@@ -173,7 +176,7 @@ def check_known_rows(estimator: Any, X: Any, spec: InputSpec, allow_nan: bool) -
         X = _select_columns(X, spec, names)
         validate_data(estimator, X, reset=False, skip_check_array=True)
     _check_shape(X)
-    notes = Notes(file)
+    notes = Notes(file, counts_empty=False)
     error = DataError if file is None else open_file(path, spec.options).source.error
     checked = _typed_frame(X, spec, allow_nan, notes, error)
     notes.warn()
@@ -238,10 +241,11 @@ def _check_labels(y: Any, notes: Notes) -> tuple[NDArray[Any], NDArray[np.bool_]
     distinct: NDArray[Any] = typed_array(list(values))
     if kind == "text":
         names = [value_name(value) for value in values]
-        _count_markers(notes, "y", names, codes, rule)
+        _count_missing(notes, "y", names, codes, rule)
         missing = [rule.matches(name) for name in names]
         distinct = np.array(names, dtype=object)
     else:
+        _count_missing(notes, "y", [], codes, rule)
         missing = [False] * len(values)
         check_classification_targets(distinct)
     is_known = ~np.array([*missing, True])[codes]  # the last entry serves code -1
@@ -290,7 +294,7 @@ def _texts(column: pd.Series, rule: MissingRule, notes: Notes) -> NDArray[Any]:
     """Return the names of all values, None where a cell is missing."""
     codes, values = pd.factorize(column)
     names = [value_name(value) for value in values]
-    _count_markers(notes, str(column.name), names, codes, rule)
+    _count_missing(notes, str(column.name), names, codes, rule)
     kept = [None if rule.matches(name) else name for name in names]
     return np.array([*kept, None], dtype=object)[codes]  # the last entry serves code -1
 
@@ -298,7 +302,9 @@ def _texts(column: pd.Series, rule: MissingRule, notes: Notes) -> NDArray[Any]:
 def _numbers(column: pd.Series, rule: MissingRule, notes: Notes, error: Any) -> NDArray[np.float64]:
     """Return float64 numbers; texts are accepted if they spell numbers, as in a CSV file."""
     if not isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.kind in "biuf":
-        return column.to_numpy(np.float64, na_value=np.nan)
+        numbers = column.to_numpy(np.float64, na_value=np.nan)
+        notes.count_missing(str(column.name), "", int(np.isnan(numbers).sum()))
+        return numbers
     codes, values = pd.factorize(column)
     names = [value_name(value) for value in values]
     numbers = np.full(len(names) + 1, np.nan)  # the last entry serves code -1
@@ -316,16 +322,17 @@ def _numbers(column: pd.Series, rule: MissingRule, notes: Notes, error: Any) -> 
             )
         if kind is not None:
             numbers[code] = float(convert_texts([name], kind)[0])
-    _count_markers(notes, str(column.name), names, codes, rule)
+    _count_missing(notes, str(column.name), names, codes, rule)
     return numbers[codes]
 
 
-def _count_markers(
+def _count_missing(
     notes: Notes, column: str, names: list[str], codes: NDArray[Any], rule: MissingRule
 ) -> None:
+    notes.count_missing(column, "", int((codes < 0).sum()))
     for code, name in enumerate(names):
         if rule.matches(name):
-            notes.count_markers(column, name, int((codes == code).sum()))
+            notes.count_missing(column, name, int((codes == code).sum()))
 
 
 def _warn_of_unseen(X: pd.DataFrame, spec: InputSpec, file: str | None) -> None:

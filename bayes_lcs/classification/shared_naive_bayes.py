@@ -24,8 +24,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.data.assemble import MANY_VALUES
-from bayes_lcs.data.table import GroupedTable
+from bayes_lcs.data.assemble import MANY_VALUES, assemble
+from bayes_lcs.data.column_source import open_columns
 from bayes_lcs.inference.conditioning import condition
 from bayes_lcs.inference.diagnostics import judge, warn_of_fits
 from bayes_lcs.io.column_types import value_name
@@ -219,6 +219,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         self._validate_params()
         roles = {"y": y, "groups": groups}
         self._columns_by_name = {role: name for role, name in roles.items() if _is_name(name)}
+        is_read = is_streamed(X)  # reading has announced missing cells
         X, y, groups = self._split(X, y, groups)
         frame = self._frame(X, reset=True)
         label, group = (_free_name(name, frame.columns) for name in ("label", "group"))
@@ -231,7 +232,8 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             }
             given = {names[str(name)]: given[name] for name in given if str(name) in names}
         rules = missing_rules(given, [*features, label], [*features, label], DataError)
-        classes, labels = _code_labels(y, rules[label])
+        is_noted = is_read and "y" in self._columns_by_name
+        classes, labels = _code_labels(y, rules[label], is_noted)
         check_consistent_length(frame, labels)
         values = _label_values(classes)
         measured = [name for name in features if self._is_measured(frame[name])]
@@ -241,8 +243,8 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             label: np.array([*values, None], dtype=object)[labels],
             group: "all" if groups is None else _group_column(groups, len(frame)),
         }
-        table = GroupedTable.from_frame(
-            frame.assign(**columns),
+        table = assemble(
+            open_columns(frame.assign(**columns)),
             group=group,
             label=label,
             missing_values=given,
@@ -250,6 +252,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             values=dict.fromkeys(empty, ("missing",)),
             label_values=values,
             categorical=True,
+            noted=[label, *(features if is_read else ())],
         )
         model = self._model()
         seed = self.random_state
@@ -441,8 +444,13 @@ def _kind(column: pd.Series[Any]) -> str:
     return str(getattr(column.dtype, "kind", "O"))
 
 
-def _code_labels(y: Any, rule: MissingRule) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The sorted classes, and each label as an index into them; -1 is missing."""
+def _code_labels(
+    y: Any, rule: MissingRule, is_noted: bool
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the sorted classes, and each label as an index into them; -1 is missing.
+
+    Missing labels are announced unless ``is_noted``.
+    """
     if y is None:
         raise ValueError(
             "SharedNaiveBayesClassifier requires y to be passed, but the target y is None"
@@ -450,12 +458,13 @@ def _code_labels(y: Any, rule: MissingRule) -> tuple[NDArray[Any], NDArray[np.in
     labels = column_or_1d(y, warn=True)
     known = ~pd.isna(labels)
     if labels.dtype.kind in "OU":
-        notes = Notes()
         for row, label in enumerate(labels.tolist()):
             if isinstance(label, str) and rule.matches(label):
                 known[row] = False
-                if rule.tokens is None:
-                    notes.count_markers("y", label, 1)
+    if rule.tokens is None and not is_noted:
+        notes = Notes()
+        for label in labels[~known].tolist():
+            notes.count_missing("y", label if isinstance(label, str) else "", 1)
         notes.warn()
     if not known.any():
         raise ValueError("y has no label: every entry is missing")

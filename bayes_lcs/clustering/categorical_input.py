@@ -21,6 +21,7 @@ from bayes_lcs.data.ordinal_encoding import (
 )
 from bayes_lcs.io.category_encoder import check_measurements
 from bayes_lcs.io.frames import as_frame, select_known
+from bayes_lcs.io.open_tables import is_streamed
 from bayes_lcs.io.options import Notes, add_empty_cell, as_list
 
 __all__ = ["WeightedRows", "code_input", "decoded"]
@@ -62,6 +63,8 @@ def code_input(
         Values that are among those learned even if they do not occur.
     """
     reset = known is None
+    # Reading a file has announced its missing cells.
+    notes = Notes() if reset and not is_streamed(X) else None
     if not issparse(X):
         names = None if reset else getattr(estimator, "feature_names_in_", None)
         given = add_empty_cell(estimator.missing_values)
@@ -98,7 +101,6 @@ def code_input(
             _check_measurements(known, names, estimator.categorical)
             if more is not None:
                 known = [_union(old, new) for old, new in zip(more, known, strict=True)]
-    notes = Notes() if reset else None
     encoded = encode_columns(columns, known, missing, unknown=unknown, names=names, notes=notes)
     if notes is not None:
         notes.warn()

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from bayes_lcs.data.ordinal_encoding import encode_columns, learn_categories
 from bayes_lcs.io.frames import as_frame, select_known
+from bayes_lcs.io.open_tables import is_streamed
 from bayes_lcs.io.options import Notes
 
 __all__ = ["ColumnKinds", "MixedRows", "learn_kinds", "mixed_rows"]
@@ -81,6 +82,8 @@ def learn_kinds(
     estimator: Any, X: Any, nominal: str | Sequence[Any] = "auto"
 ) -> tuple[ColumnKinds, MixedRows]:
     """Which columns are names: those that are not numbers, or those that are listed."""
+    # Reading a file has announced its missing cells.
+    notes = Notes(counts_empty=not is_streamed(X))
     frame = _frame(estimator, X, reset=True)
     if isinstance(nominal, str):
         places = [
@@ -93,7 +96,6 @@ def learn_kinds(
         places = sorted(_place(frame, column) for column in nominal)
     names = tuple(learn_categories(frame.iloc[:, f], None, str(frame.columns[f])) for f in places)
     kinds = ColumnKinds(tuple(places), names)
-    notes = Notes()
     rows = _encode(frame, kinds, notes)
     notes.warn()
     return kinds, rows

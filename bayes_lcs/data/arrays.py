@@ -80,6 +80,7 @@ def table_from_arrays(
             values=None if values is None else dict(zip(names, values, strict=True)),
             label_values=label_values,
             categorical=categorical,
+            noted=[label_name] if label_array is None else (),
         )
 
     sizes = [num_values] * width if isinstance(num_values, int | np.integer) else list(num_values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -143,8 +143,12 @@ def assemble(
     values: Mapping[Any, Sequence[Any]] | None = None,
     label_values: Sequence[Any] | None = None,
     categorical: bool | Iterable[Any] = (),
+    noted: Collection[str] = (),
 ) -> GroupedTable:
-    """Code the columns of a source; `bayes_lcs.read_grouped` explains the parameters."""
+    """Code the columns of a source; `bayes_lcs.read_grouped` explains the parameters.
+
+    Missing cells of the columns ``noted`` are not announced: they were before.
+    """
     source = columns.source
     named: dict[str, dict[str, Any]] = {
         option: {str(name): entry for name, entry in (given or {}).items()}
@@ -158,6 +162,7 @@ def assemble(
         asked = [option for option, given in named.items() if name in given]
         if len(asked) > 1:
             raise source.error(f"asked for both {asked[0]}= and {asked[1]}=", column=name)
+    chosen.notes.noted = noted
     group, label = chosen.group, chosen.label
     declared = dict(values) if label_values is None else {**values, label: label_values}
     rules = {name: rule_beside(rule, declared.get(name, ())) for name, rule in chosen.rules.items()}

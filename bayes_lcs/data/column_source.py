@@ -181,18 +181,18 @@ def encode_objects(
     recode = np.full(len(items) + 1, -1, np.int32)  # the last entry serves code -1
     try:
         for code, item in enumerate(items):
-            if is_null(item):
-                continue
-            if not isinstance(item, str):
-                if rule.tokens and rule.matches(value_name(item)):
-                    continue
-            elif rule.matches(item):
+            text = "" if is_null(item) else item
+            if isinstance(text, str) and (is_null(item) or rule.matches(text)):
                 if rule.tokens is None:
-                    notes.count_markers(name, item, int(np.count_nonzero(codes == code)))
+                    notes.count_missing(name, text, int(np.count_nonzero(codes == code)))
+                continue
+            if rule.tokens and rule.matches(value_name(item)):
                 continue
             recode[code] = len(kept)
             kept.append(item)
         values = typed_array(kept)
+        if rule.tokens is None:
+            notes.count_missing(name, "", int(np.count_nonzero(np.asarray(codes) < 0)))
     except DataError as error:
         raise DataError(error.message, column=name) from None
     return RawColumn(name, recode[codes], values, is_ordered)

@@ -82,7 +82,7 @@ def encode_rows(
     for name in wanted:
         require_column(name, columns.names, source.error)
     wanted += [table.label_name] if has_label else []
-    notes = Notes(source.file)
+    notes = Notes(source.file, counts_empty=False)
     found = columns.read(wanted, _missing_rules(table), notes, _text_columns(table))
 
     group_column = found[table.group_name]

@@ -91,7 +91,7 @@ def encode_columns(
     """Encode columns by given categories, which match by value.
 
     A value that is not among them becomes missing with a warning that counts it, or is an error.
-    Texts that mean "missing" by default are counted in ``notes``.
+    Cells that are missing by default are counted in ``notes``.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def encode_columns(
             continue
         missing = _find_missing(column, missing_values)
         if notes is not None and missing_values is None:
-            _count_markers(column, missing, name, notes)
+            _count_missing(column, missing, name, notes)
         lost = np.flatnonzero((codes[:, f] < 0) & ~missing)
         if len(lost):
             example = np.asarray(column, dtype=object)[lost[0]]
@@ -221,10 +221,11 @@ def _find_missing(column: Any, missing_values: Iterable[Any] | None) -> NDArray[
     return lost
 
 
-def _count_markers(column: Any, missing: NDArray[np.bool_], name: str, notes: Notes) -> None:
+def _count_missing(column: Any, missing: NDArray[np.bool_], name: str, notes: Notes) -> None:
     cells = np.asarray(column, dtype=object)[missing]
-    for text, number in Counter(cell for cell in cells if isinstance(cell, str)).items():
-        notes.count_markers(name, text, number)
+    counts = Counter(cell if isinstance(cell, str) else "" for cell in cells)
+    for text, number in counts.items():
+        notes.count_missing(name, text, number)
 
 
 def _is_missing(value: Any, missing_values: Collection[Any] | None) -> bool:

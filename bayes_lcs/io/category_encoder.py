@@ -61,7 +61,7 @@ class CategoryEncoder:
     limit
         Largest number of distinct values; None for any number.
     notes
-        Where markers for "missing" are counted, unless the user has listed them.
+        Where missing cells are counted, unless the user has listed them.
     as_text
         Whether cells of a text file stay text, whatever they look like: a model was fitted to text.
 
@@ -138,9 +138,10 @@ class CategoryEncoder:
         if strange:
             self._learn(column, items, strange, source, start)
         if self._notes is not None:
-            for code in np.flatnonzero(missing):
+            for code in (-1, *np.flatnonzero(missing).tolist()):
+                text = "" if code < 0 else items[code]
                 number = int(np.count_nonzero(column.codes == code))
-                self._notes.count_markers(self.name, items[code], number)
+                self._notes.count_missing(self.name, text, number)
         known = [-1 if missing[c] else self._known.get(item, -1) for c, item in enumerate(items)]
         return np.array([*known, -1], np.int32)  # the last entry serves code -1
 

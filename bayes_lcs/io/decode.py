@@ -20,6 +20,7 @@ from bayes_lcs.io.raw_table import RawColumn, Source
 
 __all__ = [
     "check_type",
+    "count_nulls",
     "decode_column",
     "decode_numbers",
     "encode_texts",
@@ -133,6 +134,26 @@ def encode_texts(column: RawColumn) -> Any:
 
     codes = pa.array(column.codes, mask=column.codes < 0)
     return pa.DictionaryArray.from_arrays(codes, pa.array(list(column.names), pa.string()))
+
+
+def count_nulls(cells: Any) -> int:
+    """Return the number of nulls and NaN in an Arrow column.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> count_nulls(pa.array([1.0, None, float("nan")]))
+    2
+    """
+    import pyarrow.compute as pc
+    import pyarrow.types as types
+
+    if types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    number: int = cells.null_count
+    if types.is_floating(cells.type):
+        number += pc.sum(pc.is_nan(cells)).as_py() or 0
+    return number
 
 
 def null_missing(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, int]]:

@@ -18,7 +18,7 @@ from bayes_lcs.io.column_types import (
     value_name,
     widen_floats,
 )
-from bayes_lcs.io.decode import decode_column, encode_texts, null_missing
+from bayes_lcs.io.decode import count_nulls, decode_column, encode_texts, null_missing
 from bayes_lcs.io.open_tables import is_streamed, open_tables
 from bayes_lcs.io.options import (
     DEFAULT_CSV,
@@ -181,6 +181,7 @@ def read_frame(
         wanted = [name for name in map(str, columns) if name in first.names]
     is_noted = columns is None and first.index is not None and first.index not in wanted
     notes = Notes(first.source.file, first.index if is_noted else None)
+    notes.counts_empty = columns is None  # else it is a prediction
     rules = missing_rules(missing_values, wanted, first.names, first.source.error)
     cells = {name: _Cells(name, rules[name], notes, name in text) for name in wanted}
     rows = 0
@@ -200,7 +201,8 @@ class _Cells:
     """Cells of one column, collected batch by batch."""
 
     def __init__(self, name: str, rule: MissingRule, notes: Notes, is_text: bool = False) -> None:
-        self._name, self._rule, self._notes = name, rule, notes
+        self._name, self._rule = name, rule
+        self._notes = notes if rule.tokens is None else Notes()
         self._type: ColumnType | None = "text" if is_text else None
         self._batches: list[Any] = []
         self._order: dict[Any, int] = {}
@@ -217,8 +219,11 @@ class _Cells:
         if source.is_text or kind == "text":
             cells, counts = null_missing(encode_texts(column).cast("string"), self._rule)
             for text, number in counts.items():
-                self._notes.count_markers(self._name, text, number)
+                self._notes.count_missing(self._name, text, number)
+            self._notes.count_missing(self._name, "", cells.null_count - sum(counts.values()))
             kind = infer_cell_type(cells) if source.is_text else kind
+        else:
+            self._notes.count_missing(self._name, "", count_nulls(cells))
         self._type = merge_types(self._type, kind)
         self._batches.append(cells)
 

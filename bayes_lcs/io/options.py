@@ -160,14 +160,17 @@ class Notes:
 
     file: str | None = None
     index: str | None = None  # the index column that was set aside
-    markers: dict[str, Counter[str]] = field(default_factory=dict)  # by column
+    missing: dict[str, Counter[str]] = field(default_factory=dict)  # cells by column and text
     dropped: int = 0  # rows without a group
     set_aside: list[str] = field(default_factory=list)  # columns without numbers
+    counts_empty: bool = True  # predictions announce markers only
+    noted: Collection[str] = ()  # columns whose missing cells were announced before
 
-    def count_markers(self, column: str, text: str, number: int) -> None:
-        """Count cells that hold a marker; empty cells need no note."""
-        if text.strip() and number:
-            self.markers.setdefault(column, Counter())[text] += number
+    def count_missing(self, column: str, text: str, number: int) -> None:
+        """Count missing cells that hold a text; an empty one stands for nulls, too."""
+        text = text if text.strip() else ""
+        if number and column not in self.noted and (text or self.counts_empty):
+            self.missing.setdefault(column, Counter())[text] += number
 
     def warn(self) -> None:
         """Give the notes as warnings and forget them."""
@@ -182,8 +185,8 @@ class Notes:
             some = ", ".join(map(repr, self.set_aside[:8]))
             more = f" and {len(self.set_aside) - 8} more" if len(self.set_aside) > 8 else ""
             warn_user(f"{where}columns without numbers are not used: {some}{more}", DataNote)
-        if self.markers:
-            found = _list_markers(self.markers)
+        if self.missing:
+            found = _list_missing(self.missing)
             warn_user(
                 f"{where}cells taken as missing: {found}; missing_values= changes this", DataNote
             )
@@ -192,17 +195,19 @@ class Notes:
             if self.dropped > 1:
                 rows = f"{self.dropped:,} rows without a group are"
             warn_user(f"{where}{rows} left out", DataWarning)
-        self.index, self.markers, self.dropped, self.set_aside = None, {}, 0, []
+        self.index, self.missing, self.dropped, self.set_aside = None, {}, 0, []
 
 
-def _list_markers(markers: Mapping[str, Counter[str]], most: int = 8) -> str:
-    shown = [
-        f"column {name!r} {', '.join(f'{number:,} {text!r}' for text, number in found.items())}"
-        for name, found in list(markers.items())[:most]
-    ]
-    if len(markers) > most:
-        rest = sum(sum(found.values()) for found in list(markers.values())[most:])
-        shown.append(f"{len(markers) - most} more columns {rest:,}")
+def _list_missing(missing: Mapping[str, Counter[str]], most: int = 8) -> str:
+    shown = []
+    for name, found in list(missing.items())[:most]:
+        # Empty cells come first, then markers in order of appearance.
+        texts = sorted(found, key=bool)
+        cells = [f"{found[text]:,} {repr(text) if text else 'empty'}" for text in texts]
+        shown.append(f"column {name!r} {', '.join(cells)}")
+    if len(missing) > most:
+        rest = sum(found.total() for found in list(missing.values())[most:])
+        shown.append(f"and {len(missing) - most} more columns {rest:,}")
     return "; ".join(shown)
 
 

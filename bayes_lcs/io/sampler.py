@@ -342,7 +342,7 @@ class FileSampler(RowSource):
         self._num_rows = total
         self.reading.passes += 1
         self.reading.rows += total
-        if is_first:  # every pass counts the same markers
+        if is_first:  # every pass counts the same cells
             self._notes.warn()
 
     def _batches(self, *, is_numeric: bool = False) -> Iterator[tuple[Source, int, Any]]:

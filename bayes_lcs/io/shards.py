@@ -22,15 +22,22 @@ from bayes_lcs.io.column_types import (
     parse_cells,
     parse_number,
 )
-from bayes_lcs.io.decode import decode_column, decode_numbers, encode_texts, null_missing
+from bayes_lcs.io.decode import (
+    count_nulls,
+    decode_column,
+    decode_numbers,
+    encode_texts,
+    null_missing,
+)
 from bayes_lcs.io.formats.csv import read_format
-from bayes_lcs.io.formats.csv_blocks import CannotSeek, CsvBlocks, can_seek
 from bayes_lcs.io.formats.csv_shards import (
     SMALL_FILE,
+    CannotSeek,
     ChooseNumber,
     CsvShards,
     RawShard,
     ReadCount,
+    can_seek,
 )
 from bayes_lcs.io.formats.parquet_shards import ParquetShards
 from bayes_lcs.io.open_tables import open_file
@@ -39,6 +46,7 @@ from bayes_lcs.io.options import (
     CsvOptions,
     MissingRule,
     MissingValues,
+    Notes,
     as_list,
     check_option,
     missing_rules,
@@ -171,7 +179,9 @@ class _ShardDecoder:
         cells = table.column(name)
         kind = arrow_type(cells.type)
         rule, is_csv = self.rules[name], self.source.is_text
+        notes = count.notes if rule.tokens is None else Notes()
         if not is_csv and kind != "text" and name not in self.text:
+            notes.count_missing(name, "", count_nulls(cells))
             return _Column(cells, kind)
         is_text = name in self.text or not is_csv
         try:
@@ -192,7 +202,8 @@ class _ShardDecoder:
             self._check_nul(name, texts, start)
         texts, markers = null_missing(texts, rule)
         for text, number in markers.items():
-            count.notes.count_markers(name, text, number)
+            notes.count_missing(name, text, number)
+        notes.count_missing(name, "", texts.indices.null_count - sum(markers.values()))
         return _Column(texts, "text") if is_text else _Column(texts, *parse_cells(texts))
 
     def _check_nul(self, name: str, texts: Any, start: int) -> None:
@@ -344,9 +355,8 @@ class FileShards:
         Number of shards, or a function that returns it for a number of rows and of distinct labels;
         those of a CSV file are estimated from its first shard.
     rows_per_shard
-        Number of rows in a shard, instead of ``num_shards``: at most so many of a Parquet file. In
-        order, the first shard of a CSV file has exactly so many; the bytes they take determine the
-        number of shards, and later shards are divided by bytes.
+        Number of rows in a shard, instead of ``num_shards``: at most so many of a Parquet file,
+        and about so many of a CSV file, whose rows are estimated.
     missing_values
         Texts that mean "missing", as in `bayes_lcs.read_grouped`.
     categorical
@@ -383,7 +393,8 @@ class FileShards:
         Size of the file.
     count
         Rows and bytes that were read so far, in all passes, and rows without a label. A few rows
-        may belong to a shard to come. The bytes of the header are not counted.
+        may belong to a shard to come. Bytes that are read again to find the ends of records are
+        counted once.
 
     Examples
     --------
@@ -440,7 +451,7 @@ class FileShards:
         if table.index in self.other_names and table.index != label:
             self.count.notes.index = table.index
         columns = [*self.feature_names, label]
-        self._shards: CsvShards | CsvBlocks | ParquetShards
+        self._shards: CsvShards | ParquetShards
         self.is_whole = False
         if source.is_text:
             form = read_format(path, options, expected)
@@ -457,14 +468,17 @@ class FileShards:
                     "or pass shuffle=False if its rows lie in a random order anyway"
                 )
             if self.is_whole:
-                self._shards = CsvShards(form, columns, label, 1, None)
-            elif seekable and shuffle is not False:
-                self._shards = CsvBlocks(
-                    form, columns, label, num_shards, rows_per_shard, extra_rows, seed
-                )
-                source = self._shards.source
-            else:
-                self._shards = CsvShards(form, columns, label, num_shards, rows_per_shard)
+                num_shards, rows_per_shard = 1, None
+            self._shards = CsvShards(
+                form,
+                columns,
+                label,
+                num_shards,
+                rows_per_shard,
+                is_shuffled=seekable and shuffle is not False and not self.is_whole,
+                extra_rows=extra_rows,
+                seed=seed,
+            )
         else:
             self._shards = ParquetShards(
                 path,
@@ -477,8 +491,8 @@ class FileShards:
                 seed=seed,
                 count=self.count,
             )
-            self.is_whole, source = self._shards.is_whole, self._shards.source
-        self._source = source
+            self.is_whole = self._shards.is_whole
+        source = self._source = self._shards.source
         self._decoder = _ShardDecoder(
             self.feature_names,
             label,
@@ -510,8 +524,9 @@ class FileShards:
         is_empty = True
         with closing(self._shards.read(self.count)) as found:
             for raw in found:
-                shard = self._decoder.decode(raw, self.count)
-                if len(shard.labels):
+                # Rows, not their absence, determine the types of the columns.
+                shard = self._decoder.decode(raw, self.count) if raw.table.num_rows else None
+                if shard is not None and len(shard.labels):
                     is_empty = False
                     yield shard
                 else:

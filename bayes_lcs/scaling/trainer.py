@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from bayes_lcs.core.errors import DataNote
 from bayes_lcs.data.checkpoints import fingerprint, is_keeping, work
-from bayes_lcs.io.sampler import Rows, RowSource
+from bayes_lcs.io.sampler import FileSampler, Rows, RowSource
 from bayes_lcs.scaling.abbreviation import Abbreviation
 from bayes_lcs.scaling.default_sizes import default_holdout_size
 from bayes_lcs.scaling.kept_fits import fit_arrays, fit_from_arrays
@@ -66,6 +67,7 @@ class EstimatorTrainer:
         self.abbreviated = abbreviation is not None
         self._estimator, self._source, self._scoring = estimator, source, scoring
         self._abbreviation = abbreviation
+        self._is_noted = isinstance(source, FileSampler)  # reading announces missing cells
         self._short = None if abbreviation is None else abbreviation.parameters(estimator)
         start = clock()
         if holdout_size is None:
@@ -136,7 +138,11 @@ class EstimatorTrainer:
         began = self.clock()
         rows = self._rows(size)
         read = self.clock()
-        model = train(rows)
+        with warnings.catch_warnings():
+            if self._is_noted:  # the missing cells of later samples are not news
+                warnings.simplefilter("ignore", DataNote)
+            model = train(rows)
+        self._is_noted = True
         trained = self.clock()
         score, row_scores = self.score(model)
         scored = self.clock()

@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 import bayes_lcs as bl
-import bayes_lcs.io.formats.csv_blocks as csv_blocks
+import bayes_lcs.io.formats.csv_shards as csv_shards
 import bayes_lcs.io.shards as file_shards
 from bayes_lcs import PartialScanClassifier
 from bayes_lcs.classification import scan_storage
@@ -429,8 +429,9 @@ def test_the_share_read_is_what_the_system_counts(tmp_path):
     size = path.stat().st_size
     assert found.scanned_fraction_ < 0.8
     assert found.scanned_fraction_ == pytest.approx(found.scan_.bytes_read / size)
-    # The header is read several times, to find the delimiter.
-    assert found.scan_.bytes_read <= really < found.scan_.bytes_read + (1 << 17)
+    # The header is read several times, to find the delimiter, and some records at the ends of
+    # blocks are read with both neighbours.
+    assert found.scan_.bytes_read <= really < 1.1 * found.scan_.bytes_read + (1 << 17)
     # Parts, validation rows and the records at the ends of blocks.
     share = found.scan_.parts_read / 60
     assert share < found.scanned_fraction_ < share + 1000 / 60_000 + 0.06
@@ -592,8 +593,8 @@ def test_promises_about_arrays_are_kept():
 )
 def test_promises_are_kept_on_300_sorted_files(confidence, kind, tmp_path, monkeypatch):
     monkeypatch.setattr(file_shards, "SMALL_FILE", 0)
-    monkeypatch.setattr(csv_blocks, "MIN_BLOCK", 64)
-    monkeypatch.setattr(csv_blocks, "ROWS_PER_BLOCK", 2)
+    monkeypatch.setattr(csv_shards, "MIN_BLOCK", 64)
+    monkeypatch.setattr(csv_shards, "ROWS_PER_BLOCK", 2)
 
     def fit_sorted(model, number):
         path = tmp_path / f"{number}.{kind}"

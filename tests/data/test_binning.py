@@ -35,7 +35,7 @@ def test_ties_make_fewer_bins_but_none_empty() -> None:
 
 def test_explicit_edges_have_open_ends_and_closed_lower_ends() -> None:
     ages = [-1e300, -0.1, 0, 9.99, 10, 20, 1e300, "-inf", "inf", "nan", None, ""]
-    with pytest.warns(DataNote, match="column 'age' 1 'nan'"):
+    with pytest.warns(DataNote, match="column 'age' 2 empty, 1 'nan'"):
         table = code(ages, edges={"age": [0, 10, 20]})
     assert table.values == (("< 0", "[0, 10)", "[10, 20)", "≥ 20"),)
     assert table.features[:, 0].tolist() == [0, 0, 1, 1, 2, 3, 3, 0, 3, -1, -1, -1]

@@ -80,7 +80,7 @@ def test_missing_values_for_all_and_by_column() -> None:
     df = frame(size=["?", "", "a"], shape=["?", "", "b"])
     table = code(df, missing_values=["?"])
     assert table.values == (("", "a"), ("", "b"))
-    with pytest.warns(DataNote, match="taken as missing: column 'shape' 1 '\\?'; missing_values="):
+    with pytest.warns(DataNote, match="missing: column 'shape' 1 empty, 1 '\\?'; missing_values="):
         table = code(df, missing_values={"size": ["?"]})
     assert table.values == (("", "a"), ("b",))
     assert table.missing_values == (("?",), None)

@@ -185,6 +185,75 @@ def test_rows_without_a_group_are_dropped_counted_and_warned_of(write: Write) ->
         expected.encode(path)
 
 
+def notes_of(call: Callable[[], Any]) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return [str(one.message) for one in caught if issubclass(one.category, DataNote)]
+
+
+def test_all_missing_cells_are_announced_for_every_kind_of_input(tmp_path: Path) -> None:
+    rows = 40
+    frame = pd.DataFrame({"who": ["ann", "bob"] * 20, "x": ["p", "q"] * 20, "y": [1.0, 2.0] * 20})
+    frame["buys"] = ["no", "no", "yes", "yes"] * 10
+    frame.loc[:2, "x"] = None
+    frame.loc[5, "x"] = "NA"
+    frame.loc[7:8, "y"] = np.nan
+    frame.loc[9, "buys"] = None
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = pa.Table.from_pandas(frame)
+    polars = pytest.importorskip("polars").from_pandas(frame)
+    features = "cells taken as missing: column 'x' 3 empty, 1 'NA'; column 'y' 2 empty"
+    end = "; missing_values= changes this"
+    label = "; column 'buys' 1 empty"
+    files = [tmp_path / "t.csv", tmp_path / "t.parquet"]
+    for source in (*files, frame, table, polars):
+        is_file = isinstance(source, Path)
+        where = f"{source.name}: " if isinstance(source, Path) else ""
+        read = bl.read_grouped if is_file else GroupedTable.from_frame
+        told = notes_of(lambda read=read, source=source: read(source, **ROLES))  # type: ignore[misc]
+        assert told == [where + features + label + end]
+        bayes = bl.SharedNaiveBayesClassifier(sharing="none", draws=20, chains=1)
+        told = notes_of(lambda b=bayes, s=source: b.fit(s, "buys", "who"))  # type: ignore[misc]
+        known = [where + features + label + end]
+        if source is frame:  # labels are looked at before the rows
+            known = [f"cells taken as missing: column 'y' 1 empty{end}", features + end]
+        assert told == known
+        assert notes_of(lambda b=bayes, s=source: b.predict(s)) in (  # type: ignore[misc]
+            [f"{where}cells taken as missing: column 'x' 1 'NA'{end}"],
+            [f"cells taken as missing: column 'x' 1 'NA'{end}"],
+        )
+        mixture = bl.MixtureClusterer(1, random_state=0)
+        told = notes_of(lambda m=mixture, s=source: m.fit(s))  # type: ignore[misc]
+        assert told == [where + features + label + end]
+        scan = bl.PartialScanClassifier(random_state=0)
+        X = frame.drop(columns=["who", "buys"]) if source is frame else None
+        if X is not None:
+            told = notes_of(lambda s=scan, X=X: s.fit(X, np.arange(rows) % 2))  # type: ignore[misc]
+            assert told == [features + end]
+        elif is_file:
+            told = notes_of(lambda s=scan, f=source: s.fit_file(f, label="buys", ignore=["who"]))  # type: ignore[misc]
+            assert told == [where + features + label + end]
+            told = notes_of(lambda m=mixture, f=source: m.fit_file(f))  # type: ignore[misc]
+            assert told == [where + features + label + end]
+    X = frame[["y", "y"]].to_numpy()
+    known = [f"cells taken as missing: column 'x0' 2 empty; column 'x1' 2 empty{end}"]
+    assert notes_of(lambda: bl.MixtureClusterer(1, random_state=0).fit(X)) == known
+    scan = bl.PartialScanClassifier(random_state=0)
+    assert notes_of(lambda: scan.fit(X, np.arange(rows) % 2)) == known
+    (told,) = notes_of(lambda: GroupedTable.from_arrays(X, label_values=[0, 1]))
+    assert "column 'feature_0' 2 empty; column 'feature_1' 2 empty;" in told
+
+
+def test_at_most_eight_columns_of_missing_cells_are_listed() -> None:
+    frame = pd.DataFrame({f"c{place}": [None, "a", "b"] for place in range(11)})
+    frame["who"], frame["buys"] = "ann", ["no", "yes", "no"]
+    (told,) = notes_of(lambda: GroupedTable.from_frame(frame, **ROLES))
+    assert "column 'c7' 1 empty; and 3 more columns 3; missing_values=" in told
+    assert "'c8'" not in told
+
+
 def test_markers_are_announced_once_with_their_numbers(write: Write) -> None:
     path = write("who,x,y,buys\nann,NA,1,no\nann,?,2,yes\nbob,a,n/a,NULL\nbob,?,1,no\n")
     said = (

@@ -72,7 +72,8 @@ def test_path_as_text(write: Write, plain: GroupedTable) -> None:
 
 def test_cells_mean_what_they_say(write: Write) -> None:
     path = write("who,code,buys\nNA,007,no\nnull,7,yes\nNA,NA,NaN\nNA,,\n")
-    with pytest.warns(DataNote, match="column 'code' 1 'NA'; column 'buys' 1 'NaN'; missing_val"):
+    said = "column 'code' 1 empty, 1 'NA'; column 'buys' 1 empty, 1 'NaN'; missing_values="
+    with pytest.warns(DataNote, match=said):
         table = read(path)
     assert table.values == (("007", "7"),)
     assert table.features[:, 0].tolist() == [0, 1, -1, -1]
@@ -80,7 +81,7 @@ def test_cells_mean_what_they_say(write: Write) -> None:
     assert table.labels.tolist() == [0, 1, -1, -1]
     assert table.group_names == ("NA", "null")
 
-    with pytest.warns(DataNote, match="taken as missing: column 'buys' 1 'NaN'; missing_values="):
+    with pytest.warns(DataNote, match="missing: column 'buys' 1 empty, 1 'NaN'; missing_values="):
         table = read(path, missing_values={"code": [""]})
     assert table.values == (("007", "7", "NA"),)
     assert table.labels.tolist() == [0, 1, -1, -1]

@@ -124,7 +124,6 @@ def test_text_that_is_read_in_small_pieces(tmp_path: Path, size: int, seed: int)
     with (
         patch("bayes_lcs.io.formats.csv_shards.SMALL_FILE", 0),
         patch("bayes_lcs.io.formats.csv_shards.MIN_STEP", size),
-        patch("bayes_lcs.io.formats.csv_shards.MAX_STEP", size),
     ):
         assert in_shards(path, ",") == truth
     with patch("bayes_lcs.io.formats.csv.BLOCK_BYTES", max(size, 8)):

@@ -18,13 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-import bayes_lcs.io.formats.csv_blocks as csv_blocks
 import bayes_lcs.io.formats.csv_shards as csv_shards
 import bayes_lcs.io.formats.parquet_shards as parquet_shards
 import bayes_lcs.io.shards as file_shards
 from bayes_lcs.core.errors import DataError
-from bayes_lcs.io.formats.csv_blocks import deal
-from bayes_lcs.io.formats.csv_shards import end_of_records
+from bayes_lcs.io.formats.csv_shards import deal, end_of_records
 from bayes_lcs.io.options import CsvOptions
 from bayes_lcs.io.shards import CannotSeek, ColumnTypeChanged, FileShards, Shard
 
@@ -418,7 +416,7 @@ def test_random_tables_in_blocks_of_any_size(
     cells = [*plain, "b,c", 'q"q', '"', "new\nline", "\r\n", '",\n"', "a, b\nc, d\n"]
     path, read = tmp_path / "random.csv", 0
     for trial in range(60):
-        monkeypatch.setattr(csv_blocks, "MIN_BLOCK", draw.choice([16, 64, 512]))
+        monkeypatch.setattr(csv_shards, "MIN_BLOCK", draw.choice([16, 64, 512]))
         width = draw.randint(2, 5)
         pool = cells if trial % 2 else plain
         rows = [
@@ -462,22 +460,21 @@ def test_parquet_parts_differ_by_one_row_at_most(stored: dict[str, Path]) -> Non
 
 
 @pytest.mark.parametrize("kind", ["csv", "csv.gz"])
-def test_rows_of_the_first_part_tell_the_number_of_parts(
-    stored: dict[str, Path], kind: str
-) -> None:
+def test_the_first_rows_tell_the_number_of_parts(stored: dict[str, Path], kind: str) -> None:
     source = FileShards(stored[kind], label=LABEL, rows_per_shard=2000, shuffle=False)
     assert (source.num_shards, source.num_rows) == (0, None)
     parts = iter(source)
-    assert len(next(parts).labels) == 2000
+    first = len(next(parts).labels)
+    assert 1700 < first < 2300
     assert source.count.num_bytes < 0.2 * source.file_bytes
     assert (16 if kind == "csv.gz" else 18) <= source.num_shards <= 22  # blocks of 8 KiB
     sizes = [len(part.labels) for part in parts]
     assert len(sizes) == source.num_shards - 1
-    assert min(sizes) > 1800
-    assert 2000 + sum(sizes) == ROWS
+    assert min(sizes) > (1400 if kind == "csv.gz" else 1800)
+    assert first + sum(sizes) == ROWS
 
 
-@pytest.mark.parametrize(("rows_per_shard", "sizes"), [(3, [3, 4, 3]), (9, [10]), (99, [10])])
+@pytest.mark.parametrize(("rows_per_shard", "sizes"), [(3, [4, 3, 3]), (9, [10]), (99, [10])])
 def test_rows_per_shard_of_a_small_file(
     write: Write, rows_per_shard: int, sizes: list[int]
 ) -> None:
@@ -497,14 +494,14 @@ def test_a_small_file_is_read_at_once_and_cut_by_rows(write: Write) -> None:
     assert [len(part.labels) for part in parts] == [250, 250, 250]
 
 
-def test_no_part_is_empty_though_most_bytes_are_in_one_row(write: Write) -> None:
+def test_empty_parts_are_counted_where_most_bytes_are_in_one_row(write: Write) -> None:
     rows = [f"{number},Ulm,no\n" for number in range(100)]
     rows[98] = f'98,"{"x" * 300_000}",no\n'
     path = write(HEAD + "".join(rows))
     source = FileShards(path, label="buys", num_shards=20, shuffle=False)
     parts = list(source)
-    assert len(parts) == 20
-    assert min(len(part.labels) for part in parts) > 0
+    assert len(parts) == 2  # before that row, and with it
+    assert source.count.num_empty == 18
     assert [row[0] for row in rows_of(parts)] == list(range(100))
 
 
@@ -516,7 +513,6 @@ def test_random_tables_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "random.csv"
     for _ in range(40):
         monkeypatch.setattr(csv_shards, "MIN_STEP", draw.choice([2, 7, 64]))
-        monkeypatch.setattr(csv_shards, "MAX_STEP", draw.choice([3, 50, 1 << 20]))
         rows = [[*draw.choices(cells, k=2), draw.choice("yn")] for _ in range(draw.randint(1, 25))]
         text = io.StringIO()
         writer = csv.writer(
@@ -537,8 +533,7 @@ def test_random_tables_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         )
         parts = list(source)
         assert rows_of(parts) == rows
-        assert len(parts) == source.num_shards
-        assert min(len(part.labels) for part in parts) > 0
+        assert len(parts) + source.count.num_empty == source.num_shards
 
 
 def test_quotes_within_cells_that_have_none_around_them(
@@ -752,11 +747,20 @@ def test_labels_of_a_text_file_have_a_type(write: Write, cells: list[str], known
     assert source.error(part, len(known) - 1, "x", "is wrong").line == int(kept[-1]) + 2
 
 
-def test_markers_for_missing_are_counted(write: Write) -> None:
+def test_missing_cells_are_counted(write: Write) -> None:
     path = write("x,y,buys\n1,a,no\n?,NA,no\n,na,?\n")
     source = FileShards(path, label="buys", num_shards=1)
     list(source)
-    assert source.count.notes.markers == {"x": {"?": 1}, "y": {"NA": 1, "na": 1}, "buys": {"?": 1}}
+    known = {"x": {"": 1, "?": 1}, "y": {"NA": 1, "na": 1}, "buys": {"?": 1}}
+    assert source.count.notes.missing == known
+    source = FileShards(path, label="buys", num_shards=1, missing_values=["?", ""])
+    list(source)
+    assert not source.count.notes.missing  # the user has listed them
+    cells = {"x": [1.0, None, float("nan")], "y": ["a", None, "NA"], "buys": ["n", "y", None]}
+    pq.write_table(pa.table(cells), path.with_name("t.parquet"))
+    source = FileShards(path.with_name("t.parquet"), label="buys", num_shards=1)
+    list(source)
+    assert source.count.notes.missing == {"x": {"": 2}, "y": {"": 1, "NA": 1}, "buys": {"": 1}}
 
 
 def test_a_first_column_without_a_name_is_an_index(write: Write) -> None:

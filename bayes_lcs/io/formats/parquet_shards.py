@@ -13,8 +13,7 @@ import numpy as np
 
 from bayes_lcs.core.errors import one_line
 from bayes_lcs.io.decode import check_type
-from bayes_lcs.io.formats.csv_blocks import deal
-from bayes_lcs.io.formats.csv_shards import ChooseNumber, RawShard, ReadCount
+from bayes_lcs.io.formats.csv_shards import ChooseNumber, RawShard, ReadCount, deal
 from bayes_lcs.io.raw_table import Source
 
 __all__ = ["ParquetShards"]
