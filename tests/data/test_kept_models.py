@@ -8,6 +8,7 @@ import io
 import json
 import pickle
 import pkgutil
+import warnings
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ from sklearn.ensemble import (
     IsolationForest,
     RandomForestClassifier,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import Tree
@@ -154,7 +156,9 @@ def fitted_models() -> dict[str, Any]:
         ClassifierLearner(LogisticRegression()),
     ):
         clusterer = bl.GeneralizedClusterer(learner, 3, random_state=0)
-        models[type(learner).__name__] = clusterer.fit(numbers)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            models[type(learner).__name__] = clusterer.fit(numbers)
     return models
 
 

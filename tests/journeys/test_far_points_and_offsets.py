@@ -50,6 +50,7 @@ def test_kmeans_finds_the_kinds_from_a_frame_a_file_and_in_one_pass(events):
     assert adjusted_rand_score(kind, online.predict(frame)) > 0.999
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("learner", ["naive_bayes", "prototype", "stump"])
 def test_learners_give_the_clusters_of_the_numbers_without_offset(events, learner):
     frame = pd.read_csv(events[0])[["time", "cell"]]

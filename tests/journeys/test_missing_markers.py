@@ -170,7 +170,7 @@ def test_missing_labels_are_unknown_not_a_class(cells, tmp_path):
     assert (data.labels < 0).sum() == 50
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bl.DataNote)
-        scan = bl.PartialScanClassifier("tree", n_partitions=4, early_stop=False)
+        scan = bl.PartialScanClassifier("tree", n_partitions=4, early_stop=False, random_state=0)
         with pytest.warns(bl.DataWarning, match="50 rows without a label"):
             scan.fit_file(path, label="buys")
         assert scan.classes_.tolist() == [0, 1]
