@@ -17,7 +17,7 @@ import sys
 import threading
 from pathlib import Path
 
-from bayes_lcs.core import memory
+from bayes_lcs.runtime import memory
 
 COMMANDS = ("compare", "cluster", "scan", "coreset")
 
@@ -34,11 +34,11 @@ IMPORTS = (
     "pyarrow.parquet",
     "rich.live",
     "sklearn.ensemble",
-    "bayes_lcs.classification.partial_scan",
-    "bayes_lcs.report.comparison_page",
-    "bayes_lcs.report.coreset_page",
-    "bayes_lcs.report.mixture_files",
-    "bayes_lcs.report.scan_files",
+    "bayes_lcs.classification.partial_scan.estimator",
+    "bayes_lcs.report.compare",
+    "bayes_lcs.report.coreset",
+    "bayes_lcs.workflows.cluster",
+    "bayes_lcs.workflows.scan",
 )
 
 
@@ -123,14 +123,14 @@ def main() -> None:
     """Run, and report."""
     for name in IMPORTS:
         importlib.import_module(name)
-    from bayes_lcs.cli import app, manners
+    from bayes_lcs.cli import app, errors
 
     needs = []
     memory.require_memory = lambda need, *_: needs.append(need)  # type: ignore[assignment]
     watch = Watch()
 
     def watched(path: Path, need: float = 0.0) -> Path:
-        folder = manners.writable_folder(path, need)
+        folder = errors.writable_folder(path, need)
         watch.begin(folder, need)
         return folder
 

@@ -9,15 +9,16 @@ import pandas as pd
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.data import checkpoints as module
-from bayes_lcs.evaluation import piecewise_predictions
-from bayes_lcs.inference import annealed_chains, partition_sums, subset_convolution
+from bayes_lcs.clustering.coresets import coreset
+from bayes_lcs.inference.ais import driver
+from bayes_lcs.inference.exact import partition_function, subset_convolution
 from bayes_lcs.io.formats import csv as csv_format
 from bayes_lcs.io.formats import parquet as parquet_format
-from bayes_lcs.report import scan_files
-from bayes_lcs.report.coreset_files import coreset_of_file
-from bayes_lcs.report.scan_files import save_scan
-from bayes_lcs.scaling import coresets
+from bayes_lcs.model_evidence import averaged_predictions
+from bayes_lcs.runtime import checkpoints as module
+from bayes_lcs.workflows import scan as scan_files
+from bayes_lcs.workflows.coreset import coreset_of_file
+from bayes_lcs.workflows.scan import save_scan
 
 pytestmark = pytest.mark.filterwarnings("ignore:EM has not converged")
 
@@ -42,12 +43,12 @@ def dies(monkeypatch):
     monkeypatch.setattr(module.Work, "keep", dying)
     for name in ("SECONDS", "MOST_UNKEPT", "RAREST"):
         monkeypatch.setattr(module, name, 0.0)
-    monkeypatch.setattr(annealed_chains, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(parquet_format, "BATCH_ROWS", 500)
     monkeypatch.setattr(csv_format, "BLOCK_BYTES", 2000)
     # Convolutions of a few groups are looked at as those of many are.
     monkeypatch.setattr(subset_convolution, "CHUNK_BITS", 1)
-    monkeypatch.setattr(partition_sums, "FEW_GROUPS", 0)
+    monkeypatch.setattr(partition_function, "FEW_GROUPS", 0)
     return life
 
 
@@ -74,7 +75,7 @@ def evidence(model, data, method, **options):
 
 
 def summed(data, largest=1e100):
-    with mock.patch.object(partition_sums, "HUGE", largest):
+    with mock.patch.object(partition_function, "HUGE", largest):
         posterior = bl.exact(CNB(), data)
         return {
             "evidence": posterior.log_evidence,
@@ -121,7 +122,7 @@ def averaged(data):
     found = bl.compare([CNB(), bl.NoSharing()], data, prior=[0.5, 0.5])
     with (
         mock.patch.object(bl.Comparison, "probability_intervals", return_value=np.ones((2, 2))),
-        mock.patch.object(piecewise_predictions, "ROWS_AT_ONCE", 7),
+        mock.patch.object(averaged_predictions, "ROWS_AT_ONCE", 7),
     ):
         return {"chances": found.predict_proba(data)}
 
@@ -157,7 +158,7 @@ def small(folder, kind="parquet", **options):
 
 def drawn_points():
     X = np.random.default_rng(0).normal(size=(3000, 3))
-    with mock.patch.object(coresets, "LONG", 0):
+    with mock.patch.object(coreset, "LONG", 0):
         found = bl.coreset(X, 3, 300, queries=8, random_state=0)
     return {"points": found.points, "checks": np.array(found.distortions)}
 

@@ -1,7 +1,7 @@
 """Naive Bayes for rows that come in groups, as a scikit-learn classifier.
 
 The classifier is a thin coat: it codes ``X``, ``y`` and ``groups`` as a `GroupedTable`, conditions
-one of the four sharing models on it (`bayes_lcs.inference.conditioning`), and averages predictions
+one of the four sharing models on it (`bayes_lcs.inference.condition`), and averages predictions
 over the whole posterior. Nothing is plugged in: neither a partition nor parameters are estimated
 on the way.
 """
@@ -24,17 +24,17 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.data.assemble import MANY_VALUES, assemble
+from bayes_lcs.data.build_table import MANY_VALUES, assemble
 from bayes_lcs.data.column_source import open_columns
-from bayes_lcs.inference.conditioning import condition
+from bayes_lcs.inference.condition import condition
 from bayes_lcs.inference.diagnostics import judge, warn_of_fits
 from bayes_lcs.io.column_types import value_name
 from bayes_lcs.io.frames import read_frame, set_index_aside
 from bayes_lcs.io.open_tables import is_streamed, open_tables
 from bayes_lcs.io.options import MissingRule, MissingValues, Notes, missing_rules, require_column
-from bayes_lcs.models.clustered import ClusteredNaiveBayes
+from bayes_lcs.models.base import NaiveBayesPrior
+from bayes_lcs.models.clustered_naive_bayes import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
-from bayes_lcs.models.feature_prior import NaiveBayesPrior
 from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype
 

@@ -14,7 +14,7 @@ from bayes_lcs.cli.cluster import cluster
 from bayes_lcs.cli.compare import compare
 from bayes_lcs.cli.coreset import coreset
 from bayes_lcs.cli.demo import demo
-from bayes_lcs.cli.manners import polite
+from bayes_lcs.cli.errors import polite
 from bayes_lcs.cli.scan import scan
 
 __all__ = ["app", "main"]
@@ -94,7 +94,7 @@ def main() -> None:
         # Work that was given up may have left threads in compiled code: Python would wait for them,
         # and some libraries abort when they are taken down meanwhile, with an exit code of theirs.
         if "multiprocessing" in sys.modules:  # else there are none, and the import takes a while
-            from bayes_lcs.core.interruption import end_children
+            from bayes_lcs.runtime.interrupts import end_children
 
             end_children()
         sys.stdout.flush()

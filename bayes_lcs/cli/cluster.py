@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import prepare
-from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.errors import announce_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.executor_options import asked_executor, layout_of
 from bayes_lcs.cli.options import (
     METHOD,
     AsJson,
@@ -26,11 +26,11 @@ from bayes_lcs.cli.options import (
     Seed,
     Workers,
 )
-from bayes_lcs.cli.outputs import Output
-from bayes_lcs.cli.workers import asked_executor, layout_of
+from bayes_lcs.cli.output import Output
+from bayes_lcs.cli.resume import prepare
 
 if TYPE_CHECKING:
-    from bayes_lcs.scaling.result import LearningCurveResult
+    from bayes_lcs.learning_curve_sampling.result import LearningCurveResult
 
 __all__ = ["cluster"]
 
@@ -104,10 +104,10 @@ def cluster(
       bayes-lcs cluster visits.parquet -k 25 --scheduler tcp://scheduler:8786
     """
     asked = as_asked(locals())
-    from bayes_lcs.core.memory import require_memory
-    from bayes_lcs.data.needs import cluster_disk, cluster_memory
     from bayes_lcs.io.size_estimate import table_extent
-    from bayes_lcs.report.mixture_files import cluster_file, sample_sizes, save_clusters
+    from bayes_lcs.runtime.memory import require_memory
+    from bayes_lcs.workflows.cluster import cluster_file, sample_sizes, save_clusters
+    from bayes_lcs.workflows.resource_estimates import cluster_disk, cluster_memory
 
     rate: float | str = alpha
     with suppress(ValueError):  # words, such as 1% per 10 minutes

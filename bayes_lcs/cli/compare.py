@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import prepare
-from bayes_lcs.cli.manners import (
+from bayes_lcs.cli.errors import (
     announce_files,
     plain_table,
     print_json,
@@ -19,6 +18,7 @@ from bayes_lcs.cli.manners import (
     shown_name,
     writable_folder,
 )
+from bayes_lcs.cli.executor_options import asked_executor
 from bayes_lcs.cli.options import (
     DATA,
     METHOD,
@@ -34,11 +34,11 @@ from bayes_lcs.cli.options import (
     Seed,
     Workers,
 )
-from bayes_lcs.cli.outputs import Output
-from bayes_lcs.cli.workers import asked_executor
+from bayes_lcs.cli.output import Output
+from bayes_lcs.cli.resume import prepare
 
 if TYPE_CHECKING:
-    from bayes_lcs.report.comparison_files import TableComparison
+    from bayes_lcs.report.compare import TableComparison
 
 __all__ = ["compare"]
 
@@ -112,19 +112,24 @@ def compare(
       bayes-lcs compare meetings.csv --group user --label decision --json --seed 7
     """
     asked = as_asked(locals())
-    from bayes_lcs.core.memory import require_memory
-    from bayes_lcs.data.needs import compare_disk, compare_memory, reading_disk, table_memory
-    from bayes_lcs.data.reader import read_grouped
-    from bayes_lcs.inference.exact import MAX_GROUPS
+    from bayes_lcs.data.read_grouped import read_grouped
+    from bayes_lcs.inference.exact.exact import MAX_GROUPS
     from bayes_lcs.io.size_estimate import table_extent
-    from bayes_lcs.report.comparison_files import (
+    from bayes_lcs.report.compare import save_page
+    from bayes_lcs.report.html import Origin
+    from bayes_lcs.runtime.memory import require_memory
+    from bayes_lcs.workflows.compare import (
         ComparisonInterrupted,
         compare_table,
         save_comparison,
         save_evidence,
     )
-    from bayes_lcs.report.comparison_page import save_page
-    from bayes_lcs.report.page import Origin
+    from bayes_lcs.workflows.resource_estimates import (
+        compare_disk,
+        compare_memory,
+        reading_disk,
+        table_memory,
+    )
 
     run = prepare(
         Output.in_folder(out, RESULTS),

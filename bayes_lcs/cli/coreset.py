@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import prepare
-from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.errors import announce_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.executor_options import asked_executor
 from bayes_lcs.cli.options import (
     METHOD,
     RUN,
@@ -24,8 +24,8 @@ from bayes_lcs.cli.options import (
     Seed,
     Workers,
 )
-from bayes_lcs.cli.outputs import Output
-from bayes_lcs.cli.workers import asked_executor
+from bayes_lcs.cli.output import Output
+from bayes_lcs.cli.resume import prepare
 
 __all__ = ["coreset"]
 
@@ -90,12 +90,12 @@ def coreset(
     asked = as_asked(locals())
     if out.suffix.lower() in OTHER_FORMATS:
         raise ValueError(f"{out}: a coreset is written as .csv or .parquet; rename --out")
-    from bayes_lcs.core.memory import require_memory
-    from bayes_lcs.data.needs import coreset_disk, coreset_memory
     from bayes_lcs.io.size_estimate import table_extent
-    from bayes_lcs.report.coreset_files import coreset_of_file, save_coreset
-    from bayes_lcs.report.coreset_page import place_of_page, save_coreset_page
-    from bayes_lcs.report.page import Origin
+    from bayes_lcs.report.coreset import place_of_page, save_coreset_page
+    from bayes_lcs.report.html import Origin
+    from bayes_lcs.runtime.memory import require_memory
+    from bayes_lcs.workflows.coreset import coreset_of_file, save_coreset
+    from bayes_lcs.workflows.resource_estimates import coreset_disk, coreset_memory
 
     stream = stream or executor is not None or scheduler is not None
     run = prepare(

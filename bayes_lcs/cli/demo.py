@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayes_lcs.cli.manners import writable_folder
+from bayes_lcs.cli.errors import writable_folder
 from bayes_lcs.cli.options import Force, Seed
-from bayes_lcs.cli.outputs import Output
+from bayes_lcs.cli.output import Output
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bayes_lcs.report.demonstration import Demonstration
+    from bayes_lcs.workflows.demo import Demonstration
 
 __all__ = ["demo"]
 
@@ -48,7 +48,7 @@ def demo(
     """
     from rich.console import Console
 
-    from bayes_lcs.report.demonstration import demonstrate, save_demonstration
+    from bayes_lcs.workflows.demo import demonstrate, save_demonstration
 
     output = Output.in_folder(out, RESULTS)
     output.check((), force=force)

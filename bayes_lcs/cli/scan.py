@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.asked import as_asked
-from bayes_lcs.cli.keeping import prepare
-from bayes_lcs.cli.manners import announce_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.errors import announce_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.executor_options import asked_executor
 from bayes_lcs.cli.options import (
     DATA,
     METHOD,
@@ -28,11 +28,11 @@ from bayes_lcs.cli.options import (
     Seed,
     Workers,
 )
-from bayes_lcs.cli.outputs import Output
-from bayes_lcs.cli.workers import asked_executor
+from bayes_lcs.cli.output import Output
+from bayes_lcs.cli.resume import prepare
 
 if TYPE_CHECKING:
-    from bayes_lcs.classification.partial_scan import PartialScanClassifier
+    from bayes_lcs.classification.partial_scan.estimator import PartialScanClassifier
 
 __all__ = ["scan"]
 
@@ -109,12 +109,12 @@ def scan(
         raise ValueError("--jobs are of this process; with --executor, ask for --workers")
     if learner not in LEARNERS:
         raise ValueError(f"--learner must be one of {', '.join(LEARNERS)}, got {learner!r}")
-    from bayes_lcs.classification.partial_scan import PartialScanClassifier
-    from bayes_lcs.classification.scan_parts import choose_num_parts
-    from bayes_lcs.core.memory import require_memory
-    from bayes_lcs.data.needs import scan_disk, scan_memory
+    from bayes_lcs.classification.partial_scan.estimator import PartialScanClassifier
+    from bayes_lcs.classification.partial_scan.shards import choose_num_parts
     from bayes_lcs.io.size_estimate import table_extent
-    from bayes_lcs.report.scan_files import check_rows_to_predict, save_scan
+    from bayes_lcs.runtime.memory import require_memory
+    from bayes_lcs.workflows.resource_estimates import scan_disk, scan_memory
+    from bayes_lcs.workflows.scan import check_rows_to_predict, save_scan
 
     inputs = {"the input": readable(file)}
     if predict is not None:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bayes_lcs.core.visible import visible
+from bayes_lcs.core.escape import visible
 
 __all__ = [
     "CheckpointWarning",

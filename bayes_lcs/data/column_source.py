@@ -1,7 +1,7 @@
 """Columns of any source: files, pandas, polars and Arrow frames, arrays, and other tables.
 
 Every source hands over the same thing, dictionary-encoded columns of typed values, so that the
-rules about names, missing cells and bins are written once, in `bayes_lcs.data.assemble`.
+rules about names, missing cells and bins are written once, in `bayes_lcs.data.build_table`.
 """
 
 from __future__ import annotations

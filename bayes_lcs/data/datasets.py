@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bayes_lcs.core.errors import DataError, DatasetNotFound
-from bayes_lcs.data.reader import read_grouped
-from bayes_lcs.data.table import GroupedTable
+from bayes_lcs.data.grouped_table import GroupedTable
+from bayes_lcs.data.read_grouped import read_grouped
 from bayes_lcs.io.frames import read_frame
 from bayes_lcs.io.options import CsvOptions
 

@@ -6,7 +6,7 @@ fold takes its share of every group. Rows that have no label stay in every train
 
 Fitting again is a matter of counting where the model has a closed form, a sum over partitions for
 Clustered Naive Bayes with few groups, and sampling elsewhere;
-:func:`bayes_lcs.inference.conditioning.condition` chooses.
+:func:`bayes_lcs.inference.condition.condition` chooses.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.progress import progress_bar
-from bayes_lcs.evaluation.leave_out import LeftOut
-from bayes_lcs.inference.conditioning import condition
+from bayes_lcs.evaluation.loo import LeftOut
+from bayes_lcs.inference.condition import condition
 from bayes_lcs.inference.diagnostics import Convergence, judge, warn_of_fits
-from bayes_lcs.inference.draws import PosteriorDraws
-from bayes_lcs.inference.exact_posterior import ClusteredPosterior
+from bayes_lcs.inference.exact.posterior import ClusteredPosterior
+from bayes_lcs.inference.posterior_draws import PosteriorDraws
+from bayes_lcs.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
-    from bayes_lcs.data.table import GroupedTable
+    from bayes_lcs.data.grouped_table import GroupedTable
 
 __all__ = ["cross_validate", "folds_by_group"]
 
@@ -78,7 +78,7 @@ def cross_validate(
     seed
         Of the folds, and of the sampler.
     method, draws, chains
-        How each fold is fitted; see :func:`bayes_lcs.inference.conditioning.condition`. Clustered
+        How each fold is fitted; see :func:`bayes_lcs.inference.condition.condition`. Clustered
         Naive Bayes is exact up to 16 groups under ``"auto"``, and up to 24 under ``"exact"``.
     progress
         Show a progress bar over the folds; None shows one on a terminal.

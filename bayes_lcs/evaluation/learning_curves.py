@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayes_lcs.core.progress import progress_bar
 from bayes_lcs.evaluation.losses import row_losses
-from bayes_lcs.inference.conditioning import condition
+from bayes_lcs.inference.condition import condition
 from bayes_lcs.inference.diagnostics import Convergence, judge, warn_of_fits
+from bayes_lcs.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayes_lcs.data.table import GroupedTable
+    from bayes_lcs.data.grouped_table import GroupedTable
 
 __all__ = ["average_learning_curve", "learning_curve"]
 
@@ -79,7 +79,7 @@ def learning_curve(
     seed
         Of the shuffles, and of the sampler.
     method, draws, chains
-        How each model is fitted; see :func:`bayes_lcs.inference.conditioning.condition`.
+        How each model is fitted; see :func:`bayes_lcs.inference.condition.condition`.
     progress
         Show a progress bar; None shows one on a terminal.
 

@@ -1,7 +1,7 @@
 """What predictions cost once the labels are known, row by row and on average.
 
 Two kinds of loss, after thesis chapter 3. A loss *of decisions* is a matrix: each row is decided
-as :func:`bayes_lcs.evaluation.decisions.decide` does, at the least expected loss, and pays the
+as :func:`bayes_lcs.core.decisions.decide` does, at the least expected loss, and pays the
 entry of its true label. The *log loss* judges the probabilities themselves: ``-log P(true label)``.
 
 Every mean over rows has a standard error, ``s / sqrt(N)`` with ``s`` the sample standard
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayes_lcs.evaluation.decisions import asymmetric_loss, decide, zero_one_loss
+from bayes_lcs.core.decisions import asymmetric_loss, decide, zero_one_loss
 
 if TYPE_CHECKING:
     import pandas as pd

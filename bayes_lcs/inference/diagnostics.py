@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.inference.draws import PosteriorDraws
+from bayes_lcs.inference.posterior_draws import PosteriorDraws
 
 __all__ = [
     "Convergence",
@@ -171,7 +171,7 @@ def verdict_on(quantity: Mapping[str, float]) -> Verdict:
 
 
 def judge(posterior: object) -> Convergence:
-    """Diagnose what :func:`bayes_lcs.inference.conditioning.condition` returned.
+    """Diagnose what :func:`bayes_lcs.inference.condition.condition` returned.
 
     Examples
     --------

@@ -26,16 +26,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.counts import GroupCounts
-from bayes_lcs.core.informants import Informants
 from bayes_lcs.core.naive_bayes import (
     NaiveBayesParameters,
     log_label_marginal,
     log_row_predictive,
     posterior_parameters,
 )
+from bayes_lcs.core.predictive import Informants
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.models.feature_prior import NaiveBayesPrior
-from bayes_lcs.models.rows import as_rows, sample_feature_prior, sample_rows, sample_simplex
+from bayes_lcs.models.base import NaiveBayesPrior
+from bayes_lcs.models.numpyro_rows import as_rows, sample_feature_prior, sample_rows, sample_simplex
 from bayes_lcs.models.simulation import (
     Simulation,
     Truth,

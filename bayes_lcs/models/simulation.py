@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.data.table import GroupedTable
-from bayes_lcs.models.feature_prior import NaiveBayesPrior
+from bayes_lcs.data.grouped_table import GroupedTable
+from bayes_lcs.models.base import NaiveBayesPrior
 
 __all__ = [
     "Simulation",

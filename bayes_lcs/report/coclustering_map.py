@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.partitions import blocks, first_occurrence
-from bayes_lcs.report.page import short
+from bayes_lcs.report.html import short
 
 __all__ = ["coclustering_map"]
 

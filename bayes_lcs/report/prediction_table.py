@@ -1,7 +1,7 @@
 """Predictions on a page: a table that a slider decides anew, row by row.
 
 Missing one label, the positive one, costs ``c``; every other wrong decision costs 1. The page
-decides as `bayes_lcs.evaluation.decisions.decide` does, down to ties, which go to the label that
+decides as `bayes_lcs.core.decisions.decide` does, down to ties, which go to the label that
 stands first. It gets probabilities and costs from here to the last bit.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayes_lcs.evaluation.decisions import decide, zero_one_loss
+from bayes_lcs.core.decisions import decide, zero_one_loss
 
 __all__ = ["missing_costs", "missing_loss", "prediction_table"]
 

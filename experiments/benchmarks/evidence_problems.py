@@ -24,7 +24,7 @@ from scipy.special import logsumexp
 
 import bayes_lcs as bl
 from bayes_lcs.core.dirichlet_jax import log_dirichlet_multinomial
-from bayes_lcs.evaluation.prototype_evidence import prototype_factors
+from bayes_lcs.model_evidence.prototype import prototype_factors
 from experiments.benchmarks.simulated import clustered_groups
 
 NUM_GROUPS = 21
@@ -126,7 +126,7 @@ class Partition:
 
 @lru_cache(maxsize=1)
 def no_sharing_labels(data: bl.GroupedTable) -> float:
-    from bayes_lcs.evaluation.annealed_evidence import log_known_labels
+    from bayes_lcs.model_evidence.ais import log_known_labels
 
     return log_known_labels(bl.ClusteredNaiveBayes(), data)
 

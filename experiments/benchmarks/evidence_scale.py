@@ -24,7 +24,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 import bayes_lcs as bl
-from bayes_lcs.evaluation.log_evidence import EvidenceWarning
+from bayes_lcs.model_evidence.log_evidence import EvidenceWarning
 from experiments.benchmarks.evidence_samplers import cpu_seconds
 from experiments.benchmarks.simulated import clustered_groups
 from experiments.benchmarks.tables import Scale, Table

@@ -21,13 +21,13 @@ from unittest import mock
 import numpy as np
 
 import bayes_lcs as bl
-from bayes_lcs.core.bits import popcounts, subsets_of
 from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.dirichlet import log_rising
-from bayes_lcs.inference import partition_sums
-from bayes_lcs.inference.block_marginals import log_block_marginals
-from bayes_lcs.inference.exact import BYTES_PER_SUBSET, exact_memory
-from bayes_lcs.inference.partition_sums import PartitionSums
+from bayes_lcs.inference.exact import partition_function
+from bayes_lcs.inference.exact.exact import BYTES_PER_SUBSET, exact_memory
+from bayes_lcs.inference.exact.partition_function import PartitionSums
+from bayes_lcs.inference.exact.subset_marginals import log_block_marginals
+from bayes_lcs.inference.exact.subset_masks import popcounts, subsets_of
 from experiments.benchmarks.tables import Scale, Table, fastest
 
 GROUPS = {
@@ -108,7 +108,7 @@ def scaled(log_weights: np.ndarray) -> float:
 
 
 def in_logs(log_weights: np.ndarray) -> float:
-    with mock.patch.object(partition_sums, "HUGE", 0.0):
+    with mock.patch.object(partition_function, "HUGE", 0.0):
         sums = PartitionSums(log_weights)
     assert sums.arithmetic == "logs"
     return sums.log_total

@@ -24,8 +24,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import bayes_lcs as bl
-from bayes_lcs.classification.scan_learners import base_learner, fit_part
-from bayes_lcs.classification.scanning import DriftWarning
+from bayes_lcs.classification.partial_scan.base_learners import base_learner, fit_part
+from bayes_lcs.classification.partial_scan.loop import DriftWarning
 from experiments.benchmarks.flight_files import LABEL, NAMES, write_files
 from experiments.benchmarks.tables import Scale, Table
 

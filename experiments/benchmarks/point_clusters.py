@@ -17,9 +17,9 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.cluster import MiniBatchKMeans
 
 import bayes_lcs as bl
-from bayes_lcs.clustering.kmeans_starts import nearest
-from bayes_lcs.inference import online_means
-from bayes_lcs.scaling.coreset_importance import METHODS
+from bayes_lcs.clustering.coresets.sampling_scores import METHODS
+from bayes_lcs.clustering.kmeans import online_kernel
+from bayes_lcs.clustering.kmeans.init import nearest
 from experiments.benchmarks.tables import Scale, Table
 
 
@@ -160,9 +160,9 @@ def restart_table(size: Size, X: NDArray[np.float64]) -> Table:
     rows: list[tuple[Any, ...]] = []
     for restarts in (1, 8):
         starts = np.stack([X[i * size.clusters :][: size.clusters] for i in range(restarts)])
-        state = online_means.init(starts)
-        online_means.online_pass(state, X[:5000], weights[:5000])  # compiles
-        seconds, _ = _seconds(lambda s=state: online_means.online_pass(s, X, weights))
+        state = online_kernel.init(starts)
+        online_kernel.online_pass(state, X[:5000], weights[:5000])  # compiles
+        seconds, _ = _seconds(lambda s=state: online_kernel.online_pass(s, X, weights))
         one = rows[0][1] if rows else seconds
         rows.append((restarts, seconds, 1e9 * seconds / len(X), seconds / one))
     return Table(

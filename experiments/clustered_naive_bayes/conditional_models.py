@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import bayes_lcs as bl
-from bayes_lcs.report.evidence_plots import plot_evidence
+from bayes_lcs.plots.evidence import plot_evidence
 from experiments.benchmarks.tables import Table
 from experiments.clustered_naive_bayes.setting import Setting
 from experiments.papers.outcome import Outcome

@@ -14,8 +14,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import bayes_lcs as bl
-from bayes_lcs.evaluation.cluster_profiles import cluster_log_ratios
-from bayes_lcs.report.axes import plain_text
+from bayes_lcs.evaluation.cluster_log_ratios import cluster_log_ratios
+from bayes_lcs.plots.figure import plain_text
 from experiments.benchmarks.tables import Table
 from experiments.clustered_naive_bayes.left_out import predictions
 from experiments.clustered_naive_bayes.partitions import find_partition

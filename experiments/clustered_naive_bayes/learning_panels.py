@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bayes_lcs.report.axes import plain_text
+from bayes_lcs.plots.figure import plain_text
 from experiments.clustered_naive_bayes.learning_accuracy import leave_one_out_accuracy
 
 COLUMNS = 7

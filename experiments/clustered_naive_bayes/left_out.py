@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import bayes_lcs as bl
-from bayes_lcs.report.axes import plain_text
+from bayes_lcs.plots.figure import plain_text
 from experiments.benchmarks.tables import Table
 from experiments.clustered_naive_bayes.posteriors import posterior
 from experiments.clustered_naive_bayes.setting import Setting

@@ -11,9 +11,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import bayes_lcs as bl
-from bayes_lcs.evaluation.evidence import evidence_of
-from bayes_lcs.inference.exact_posterior import ClusteredPosterior
-from bayes_lcs.report.evidence_plots import plot_evidence
+from bayes_lcs.inference.exact.posterior import ClusteredPosterior
+from bayes_lcs.model_evidence.evidence import evidence_of
+from bayes_lcs.plots.evidence import plot_evidence
 from experiments.clustered_naive_bayes.partitions import expected_clusters
 from experiments.clustered_naive_bayes.posteriors import posterior
 from experiments.clustered_naive_bayes.setting import Setting

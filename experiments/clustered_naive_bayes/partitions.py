@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bayes_lcs as bl
-from bayes_lcs.inference.exact_posterior import ClusteredPosterior
+from bayes_lcs.inference.exact.posterior import ClusteredPosterior
 from experiments.clustered_naive_bayes.posteriors import posterior
 from experiments.clustered_naive_bayes.setting import NUM_GROUPS, Setting
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import bayes_lcs as bl
-from bayes_lcs.inference.conditioning import condition
-from bayes_lcs.inference.draws import PosteriorDraws
+from bayes_lcs.inference.condition import condition
+from bayes_lcs.inference.posterior_draws import PosteriorDraws
 from experiments.clustered_naive_bayes.setting import NUM_GROUPS, Setting
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.metrics import adjusted_rand_score
 
 from bayes_lcs.core.partitions import blocks
-from bayes_lcs.report.plots import plot_coclustering
+from bayes_lcs.plots.partitions import plot_coclustering
 from experiments.benchmarks.tables import Table
 from experiments.clustered_naive_bayes.partitions import FoundPartition, find_partition
 from experiments.clustered_naive_bayes.setting import NUM_GROUPS, Setting

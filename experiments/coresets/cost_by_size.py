@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import bayes_lcs as bl
-from bayes_lcs.clustering.kmeans_starts import draw_centers, nearest
-from bayes_lcs.scaling.coreset_importance import METHODS
+from bayes_lcs.clustering.coresets.sampling_scores import METHODS
+from bayes_lcs.clustering.kmeans.init import draw_centers, nearest
 from experiments.benchmarks.tables import Table
 from experiments.coresets.setting import Setting
 from experiments.papers.outcome import Finding, Outcome

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 import bayes_lcs as bl
-from bayes_lcs.clustering.kmeans_starts import draw_centers, nearest
+from bayes_lcs.clustering.kmeans.init import draw_centers, nearest
 from experiments.benchmarks.tables import Table
 from experiments.coresets.setting import Setting, made
 from experiments.papers.outcome import Finding, Outcome

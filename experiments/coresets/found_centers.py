@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import bayes_lcs as bl
-from bayes_lcs.clustering.kmeans_starts import nearest
-from bayes_lcs.scaling.coreset_checks import compare_costs
-from bayes_lcs.scaling.coreset_importance import METHODS
+from bayes_lcs.clustering.coresets.checks import compare_costs
+from bayes_lcs.clustering.coresets.sampling_scores import METHODS
+from bayes_lcs.clustering.kmeans.init import nearest
 from experiments.benchmarks.tables import Table
 from experiments.coresets.setting import CHECKED, CHECKED_SMOKE, CONFIRMED, Setting, checked
 from experiments.papers.outcome import Outcome

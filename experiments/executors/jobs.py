@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.clustering import lloyd_blocks
-from bayes_lcs.core.mixture import MixtureParameters
-from bayes_lcs.data.encoded_rows import DenseRows
-from bayes_lcs.inference import em_blocks
-from bayes_lcs.inference.em_mesh import MeshEStep
-from bayes_lcs.inference.pattern_plan import plan_rows
+from bayes_lcs.clustering.kmeans import lloyd as lloyd_blocks
+from bayes_lcs.core.mixture_types import MixtureParameters
+from bayes_lcs.data.rows.encoded_rows import DenseRows
+from bayes_lcs.inference.em import distributed_e_step
+from bayes_lcs.inference.em.row_layout import plan_rows
+from bayes_lcs.inference.em.sharded_e_step import MeshEStep
 
 __all__ = ["JOBS", "Job", "em_job", "kmeans_job", "made_codes", "made_points", "repeated"]
 
@@ -107,10 +107,12 @@ def em_job(executor: Any, job: Job, enough: float, repeats: int) -> Timed:
         moved = float(executor.num_workers * plan.num_slots * COMPONENTS)
         units = em_units(job.rows, plan.slots_per_row)
         return Timed(place, first, passes, units, len(plan.chunks), 4 * moved, 8 * moved)
-    em_blocks.BLOCK_ROWS = job.block_rows
-    keys = em_blocks.RowSlices(table)
+    distributed_e_step.BLOCK_ROWS = job.block_rows
+    keys = distributed_e_step.RowSlices(table)
     began = time.perf_counter()
-    block_step = em_blocks.BlockEStep(executor, em_blocks.as_they_are, keys, "mixed")
+    block_step = distributed_e_step.BlockEStep(
+        executor, distributed_e_step.as_they_are, keys, "mixed"
+    )
     place = time.perf_counter() - began
     with closing(block_step):
         before = executor.traffic.sent, executor.traffic.received

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from bayes_lcs import GeneralizedClusterer
-from bayes_lcs.clustering.generalized import LEARNERS
-from bayes_lcs.clustering.mixed_input import learn_kinds, mixed_rows
+from bayes_lcs.clustering.generalized.estimator import LEARNERS
+from bayes_lcs.clustering.generalized.mixed_columns import learn_kinds, mixed_rows
 from bayes_lcs.evaluation.cluster_accuracy import clustering_accuracy
 from experiments.generalized_clustering.data_sets import DOMAINS, Labelled, made, natural
 from experiments.generalized_clustering.setting import Setting

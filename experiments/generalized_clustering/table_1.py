@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from bayes_lcs.clustering.generalized import LEARNERS
+from bayes_lcs.clustering.generalized.estimator import LEARNERS
 from experiments.benchmarks.tables import Table
 from experiments.generalized_clustering.accuracies import natural_accuracies
 from experiments.generalized_clustering.data_sets import PAPER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayes_lcs.clustering.generalized import LEARNERS
+from bayes_lcs.clustering.generalized.estimator import LEARNERS
 from experiments.benchmarks.tables import Table
 from experiments.generalized_clustering.accuracies import natural_accuracies
 from experiments.generalized_clustering.data_sets import PAPER

@@ -13,11 +13,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from bayes_lcs.data.storage import write_atomically
 from bayes_lcs.io.sampler import RowSource
-from bayes_lcs.scaling.abbreviation import abbreviation
-from bayes_lcs.scaling.stages import Fit, Mode
-from bayes_lcs.scaling.trainer import EstimatorTrainer
+from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer
+from bayes_lcs.learning_curve_sampling.training_run import Fit, Mode
+from bayes_lcs.learning_curve_sampling.truncated_training import abbreviation
+from bayes_lcs.runtime.atomic_files import write_atomically
 
 
 class Records:
@@ -70,7 +70,7 @@ class Records:
 
 
 class RecordedTrainer:
-    """A `bayes_lcs.scaling.stages.Trainer` that makes every run once."""
+    """A `bayes_lcs.learning_curve_sampling.training_run.Trainer` that makes every run once."""
 
     def __init__(self, live: EstimatorTrainer, method: str, records: Records) -> None:
         self.live, self.abbreviated = live, live.abbreviated

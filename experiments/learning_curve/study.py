@@ -1,7 +1,7 @@
 """One data set in one random order: all methods and thresholds, the oracle, EM on all rows.
 
-The rule is that of the paper. The package's own, `bayes_lcs.scaling.stopping.myopic`, takes noise
-into account; the experiment `claims` studies it.
+The rule is that of the paper. The package's own, `myopic` in the module `rules`, takes noise into
+account; the experiment `claims` studies it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from bayes_lcs.data.array_sampler import row_source
-from bayes_lcs.scaling.abbreviation import abbreviation
-from bayes_lcs.scaling.baseline import default_baseline
-from bayes_lcs.scaling.controller import Run, run_stages, stage_sizes
-from bayes_lcs.scaling.known_values import with_known_values
-from bayes_lcs.scaling.stages import Fit
-from bayes_lcs.scaling.stopping import Decision, Situation
-from bayes_lcs.scaling.utility import Preferences, relative_benefit
+from bayes_lcs.data.rows.array_sampler import row_source
+from bayes_lcs.learning_curve_sampling.baseline import default_baseline
+from bayes_lcs.learning_curve_sampling.controller import Run, run_stages, stage_sizes
+from bayes_lcs.learning_curve_sampling.known_values import with_known_values
+from bayes_lcs.learning_curve_sampling.rules import Decision, Situation
+from bayes_lcs.learning_curve_sampling.training_run import Fit
+from bayes_lcs.learning_curve_sampling.truncated_training import abbreviation
+from bayes_lcs.learning_curve_sampling.utility import Preferences, relative_benefit
 from experiments.learning_curve.records import RecordedTrainer, Records
 from experiments.learning_curve.setting import (
     ALPHAS,

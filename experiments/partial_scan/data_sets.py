@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from bayes_lcs.classification.benefits import benefits_of, expected_benefits
+from bayes_lcs.classification.partial_scan.payoff import benefits_of, expected_benefits
 from experiments.partial_scan.files import FILES, Labelled
 from experiments.partial_scan.setting import Setting
 

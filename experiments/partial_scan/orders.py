@@ -16,7 +16,7 @@ from scipy.io import arff
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 import bayes_lcs as bl
-from bayes_lcs.classification.scan_learners import base_learner, fit_part
+from bayes_lcs.classification.partial_scan.base_learners import base_learner, fit_part
 from bayes_lcs.data.datasets import dataset_path
 from experiments.benchmarks.tables import Table
 from experiments.papers.outcome import Outcome

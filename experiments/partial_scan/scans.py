@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import bayes_lcs as bl
-from bayes_lcs.classification.scan_learners import probabilities
-from bayes_lcs.classification.scanning import DriftWarning
+from bayes_lcs.classification.partial_scan.base_learners import probabilities
+from bayes_lcs.classification.partial_scan.loop import DriftWarning
 from experiments.partial_scan.data_sets import RULES_ROWS, Problem, problem
 from experiments.partial_scan.setting import Setting
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bayes_lcs.classification.agreement import BOUNDS, RULES
+from bayes_lcs.classification.partial_scan.stopping_bound import BOUNDS, RULES
 from experiments.benchmarks.tables import Table
 from experiments.papers.outcome import Finding, Outcome
 from experiments.partial_scan.scans import fitted, rows_for, said_by

@@ -107,7 +107,7 @@ def test_it_is_the_exact_posterior_of_the_model(sharing):
 @pytest.mark.filterwarnings("ignore::bayes_lcs.SamplingWarning")
 def test_sampling_uses_the_seed_and_the_prior():
     """One shape for everything sampled from the prototype model: compiling it takes seconds."""
-    from bayes_lcs.inference.sampling import draw_posterior
+    from bayes_lcs.inference.draw_posterior import draw_posterior
 
     X, y, users = users_table()
     prior = bl.Gamma(2.0, 0.5)

@@ -154,7 +154,7 @@ def test_what_nobody_thought_of_is_a_message_too(
     def stumble(*_: object, **__: object) -> None:
         raise ZeroDivisionError("float division")
 
-    monkeypatch.setattr("bayes_lcs.report.mixture_files.cluster_file", stumble)
+    monkeypatch.setattr("bayes_lcs.workflows.cluster.cluster_file", stumble)
     (tmp_path / "x.csv").write_text("a\n1\n")
     words = ["cluster", str(tmp_path / "x.csv"), "-k", "2", "--out", str(tmp_path / "out")]
     found = CliRunner().invoke(app, words)

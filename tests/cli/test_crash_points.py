@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import bayes_lcs as bl
 from bayes_lcs.cli import app
-from bayes_lcs.data import checkpoints
-from bayes_lcs.report import coreset_files
+from bayes_lcs.runtime import checkpoints
+from bayes_lcs.workflows import coreset
 from tests.cli.commands import out_of
 from tests.crash_states import before_each_change, keep_states
 
@@ -38,7 +38,7 @@ def keep_small_draws(request, monkeypatch):
     """Draws of a few points are kept as those of millions are; blocks of a stream stay small."""
     callspec = getattr(request.node, "callspec", None)
     if callspec is not None and callspec.params.get("command") == "coreset":
-        monkeypatch.setattr("bayes_lcs.scaling.coresets.LONG", 0)
+        monkeypatch.setattr("bayes_lcs.clustering.coresets.coreset.LONG", 0)
 
 
 def run(files, command, folder, *more):
@@ -211,11 +211,11 @@ def test_a_stream_that_cannot_be_written_down_is_read_again(files, tmp_path, mon
 
     def small():
         with bl.checkpoints(tmp_path / "kept"):
-            return coreset_files.coreset_of_file(path, 2, 20, stream=True)[0]
+            return coreset.coreset_of_file(path, 2, 20, stream=True)[0]
 
-    expected = coreset_files.coreset_of_file(path, 2, 20, stream=True)[0]
+    expected = coreset.coreset_of_file(path, 2, 20, stream=True)[0]
     with monkeypatch.context() as full:
-        full.setattr(coreset_files, "model_arrays", lambda _: None)
+        full.setattr(coreset, "model_arrays", lambda _: None)
         with pytest.warns(bl.CheckpointWarning, match="no room"):
             found = small()
     np.testing.assert_array_equal(found.points, expected.points)

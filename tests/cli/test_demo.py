@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from bayes_lcs import __version__
 from bayes_lcs.cli import app
-from bayes_lcs.data.storage import load_datatree
-from bayes_lcs.report.plots import plot_coclustering, plot_num_clusters
+from bayes_lcs.plots.partitions import plot_coclustering, plot_num_clusters
+from bayes_lcs.runtime.atomic_files import load_datatree
 
 runner = CliRunner()
 
@@ -21,15 +21,17 @@ def test_version_and_help() -> None:
 
 
 def test_demo_prints_the_tables_and_leaves_the_files(tmp_path: Path, monkeypatch) -> None:
-    from bayes_lcs.data import meetings
-    from bayes_lcs.report import demonstration
+    from bayes_lcs.data import simulated_meetings
+    from bayes_lcs.workflows import demo
 
     def ten_people(seed: int, rows_per_person: int):
-        table, truth = meetings.meeting_requests(seed=seed, rows_per_person=rows_per_person)
+        table, truth = simulated_meetings.meeting_requests(
+            seed=seed, rows_per_person=rows_per_person
+        )
         few = type(truth)(truth.partition[:10], truth.institutions, truth.theta, truth.phi)
         return table.select_groups(list(range(10))), few
 
-    monkeypatch.setattr(demonstration, "meeting_requests", ten_people)
+    monkeypatch.setattr(demo, "meeting_requests", ten_people)
     result = runner.invoke(app, ["demo", "--out", str(tmp_path), "--rows", "150"])
     assert result.exit_code == 0, result.output
     for word in ("Log evidence", "Prototype", "person-10", "the truth", "equals"):

@@ -61,7 +61,7 @@ def check_file(path: Path, out: Path, *, all_commands: bool) -> None:
 def _quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """The evidence of the prototype model takes long, whatever the file."""
     monkeypatch.setattr(
-        "bayes_lcs.report.comparison_files.Prototype", lambda: bl.NoSharing(label_prior=2.0)
+        "bayes_lcs.workflows.compare.Prototype", lambda: bl.NoSharing(label_prior=2.0)
     )
 
 

@@ -96,7 +96,7 @@ def check_page(path: Path) -> Page:
 def quick_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """The evidence of the prototype model takes long; names do not come near it."""
     monkeypatch.setattr(
-        "bayes_lcs.report.comparison_files.Prototype", lambda: bl.NoSharing(label_prior=2.0)
+        "bayes_lcs.workflows.compare.Prototype", lambda: bl.NoSharing(label_prior=2.0)
     )
 
 

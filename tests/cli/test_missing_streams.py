@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.core import growing_table, progress
+from bayes_lcs.runtime import live_table, progress
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(bl.__file__).parents[1])}
 COMMAND = "from bayes_lcs.cli import main; main()"
@@ -52,7 +52,7 @@ def test_bars_and_tables_show_nothing(
     with progress.plain_lines(0.0):
         with progress.progress_bar("Working", 2, enabled) as tick:
             tick(1, "half")
-        with growing_table.growing_table("Working", 2, ["a", "b", "c"], enabled=enabled) as add:
+        with live_table.growing_table("Working", 2, ["a", "b", "c"], enabled=enabled) as add:
             add(["1", "2"], 1.0)
         progress.write_line("done")
 

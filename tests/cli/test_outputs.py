@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 import bayes_lcs as bl
-from bayes_lcs.classification.partial_scan import PartialScanClassifier
+from bayes_lcs.classification.partial_scan.estimator import PartialScanClassifier
 from bayes_lcs.cli import app
-from bayes_lcs.data import checkpoints
-from bayes_lcs.report import coreset_files
+from bayes_lcs.runtime import checkpoints
+from bayes_lcs.workflows import coreset
 from tests.cli.commands import out_of
 
 FOLDERS = pytest.mark.parametrize("command", ["compare", "cluster", "scan", "demo"])
@@ -330,7 +330,7 @@ def unfinished(files, tmp_path, monkeypatch):
     """Runs of a command that end before their results are written; their work is kept."""
     monkeypatch.setattr(checkpoints, "MOST_UNKEPT", -1.0)
     # Draws of a few points are kept as those of millions are.
-    monkeypatch.setattr("bayes_lcs.scaling.coresets.LONG", 0)
+    monkeypatch.setattr("bayes_lcs.clustering.coresets.coreset.LONG", 0)
 
     def begin(command, *more):
         def do_and_stop(*args, **options):
@@ -339,7 +339,7 @@ def unfinished(files, tmp_path, monkeypatch):
 
         owner, name = {
             "scan": (PartialScanClassifier, "fit_file"),
-            "coreset": (coreset_files, "coreset_of_file"),
+            "coreset": (coreset, "coreset_of_file"),
         }[command]
         do = getattr(owner, name)
         with monkeypatch.context() as patched:

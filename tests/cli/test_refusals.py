@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import bayes_lcs as bl
-from bayes_lcs.cli import app, manners
-from bayes_lcs.core import memory
+from bayes_lcs.cli import app, errors
+from bayes_lcs.runtime import memory
 
 runner = CliRunner()
 
@@ -64,7 +64,7 @@ def test_too_little_memory_is_said_first(files, tmp_path, monkeypatch, command, 
 @COMMANDS
 def test_a_small_disk_is_said_first(files, tmp_path, monkeypatch, command):
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(manners.shutil, "disk_usage", lambda _: usage._replace(free=100_000))
+    monkeypatch.setattr(errors.shutil, "disk_usage", lambda _: usage._replace(free=100_000))
     found = run(files[command], "--out", tmp_path / "out" / "result.csv")
     assert found.exit_code == 1, found.output
     assert len(found.stderr.splitlines()) == 1
@@ -87,7 +87,7 @@ def test_a_folder_that_refuses_writing_is_said_first(files, tmp_path, monkeypatc
     def refuse(*_, **__):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(manners.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(errors.tempfile, "TemporaryFile", refuse)
     found = run(files["cluster"], "--out", tmp_path / "out")
     assert found.exit_code == 1, found.output
     assert os.strerror(number) in found.stderr
@@ -97,7 +97,7 @@ def test_a_folder_that_refuses_writing_is_said_first(files, tmp_path, monkeypatc
 # Everything is kept, and the disk is full when the results are written.
 MAIN = """
 import resource, sys
-import bayes_lcs.data.checkpoints as c
+import bayes_lcs.runtime.checkpoints as c
 c.SECONDS, c.MOST_UNKEPT, c.RAREST = 0.0, 0.0, 0.0
 
 c.source_work = lambda *_: c.Work(None)
@@ -153,7 +153,7 @@ FILLED = MAIN.replace(
     "main()\n",
     """
 import os, pathlib
-import bayes_lcs.report.mixture_files as files
+import bayes_lcs.workflows.cluster as files
 out, cluster_file = pathlib.Path(sys.argv[-1]), files.cluster_file
 def and_then_the_disk_is_full(*args, **options):
     found = cluster_file(*args, **options)

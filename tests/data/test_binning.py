@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bayes_lcs.core.errors import DataError, DataNote
 from bayes_lcs.data.binning import bin_names, check_edges, quantile_edges
-from bayes_lcs.data.table import GroupedTable
+from bayes_lcs.data.grouped_table import GroupedTable
 
 
 def code(ages: object, **options: object) -> GroupedTable:

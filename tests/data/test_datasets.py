@@ -7,7 +7,7 @@ import pytest
 
 from bayes_lcs.core.errors import DataError, DatasetNotFound
 from bayes_lcs.data.datasets import DATA_VARIABLE, dataset_path, list_datasets, load_dataset
-from bayes_lcs.data.reader import read_grouped
+from bayes_lcs.data.read_grouped import read_grouped
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.core.errors import DataError, DataNote, DataWarning
-from bayes_lcs.data.table import GroupedTable
+from bayes_lcs.data.grouped_table import GroupedTable
 
 Write = Callable[..., Path]
 ROLES: dict[str, Any] = {"group": "who", "label": "buys"}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayes_lcs as bl
-from bayes_lcs.data import count_reader
+from bayes_lcs.data import read_counts
 
 
 def frame_of(num_rows, num_groups, seed=0, missing=0.1):
@@ -66,7 +66,7 @@ def test_pieces_are_added_up(data):
         for low in (0, 0, -1)
     ]
     cuts = sorted(data.draw(st.lists(st.integers(0, size), max_size=4)))
-    counts = count_reader._GrowingCounts()
+    counts = read_counts._GrowingCounts()
     counts.counts = np.zeros((1, 1, 1), dtype=np.int32)
     for first, last in zip([0, *cuts], [*cuts, size], strict=True):
         counts.add(*(each[first:last] for each in codes))
@@ -84,7 +84,7 @@ def test_pieces_are_added_up(data):
 
 def test_counts_grow_beyond_32_bits():
     """Ten rows more than int32 holds of one value, and a group met after that."""
-    counts = count_reader._GrowingCounts()
+    counts = read_counts._GrowingCounts()
     counts.add(np.array([0, 1]), np.array([0, 0]), np.array([1, 1]))
     assert counts.counts.dtype == np.int32
     more = np.iinfo(np.int32).max - 3
@@ -201,6 +201,6 @@ def test_identifiers_are_refused_unless_asked_for(tmp_path):
 
 def test_counts_that_do_not_fit_are_refused(tmp_path, monkeypatch):
     frame_of(60, 4).to_csv(tmp_path / "rows.csv", index=False)
-    monkeypatch.setattr("bayes_lcs.core.memory.available_memory", lambda: 100)
+    monkeypatch.setattr("bayes_lcs.runtime.memory.available_memory", lambda: 100)
     with pytest.raises(MemoryError, match="counting 1,024 groups, 4 labels"):
         bl.read_counts(tmp_path / "rows.csv", group="who", label="buys")

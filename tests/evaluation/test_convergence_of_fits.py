@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.evaluation.comparison import Comparison
-from bayes_lcs.inference.draws import PosteriorDraws
+from bayes_lcs.inference.posterior_draws import PosteriorDraws
+from bayes_lcs.model_evidence.compare import Comparison
 from tests.inference.cases import random_case
 
 CASE = random_case(0, num_groups=5, rows=[4, 4, 4, 4, 4])
@@ -42,7 +42,7 @@ def stand_still(monkeypatch) -> Callable[..., None]:
         }
         return PosteriorDraws(model, data, {"z": z.astype(np.uint16)}, stats)
 
-    monkeypatch.setattr("bayes_lcs.inference.sampling.draw_posterior", draw_posterior)
+    monkeypatch.setattr("bayes_lcs.inference.draw_posterior.draw_posterior", draw_posterior)
     return stuck.update
 
 
@@ -120,7 +120,7 @@ def test_the_classifier_says_so(stand_still):
 
 def test_averaged_predictions_name_the_model(stand_still, monkeypatch):
     stand_still({0})
-    monkeypatch.setattr("bayes_lcs.inference.conditioning.can_be_exact", lambda *_: False)
+    monkeypatch.setattr("bayes_lcs.inference.condition.can_be_exact", lambda *_: False)
     evidence = bl.evidence(CASE.model, CASE.table)
     found = Comparison((CASE.model,), CASE.table, (evidence,), np.ones(1), False, 0)
     told = r"Clustered Naive Bayes did not converge.*bl\.sample"

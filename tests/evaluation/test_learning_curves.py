@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import bayes_lcs as bl
+from bayes_lcs.core.decisions import asymmetric_loss
 from bayes_lcs.evaluation import learning_curves
-from bayes_lcs.evaluation.decisions import asymmetric_loss
 
 SIZES = [2, 5, 8]
 DATA = bl.meeting_requests(seed=0, rows_per_person=15)[0].select_groups([0, 1, 8, 10])

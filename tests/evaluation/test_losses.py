@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 import bayes_lcs as bl
-from bayes_lcs.evaluation.decisions import asymmetric_loss, decide
+from bayes_lcs.core.decisions import asymmetric_loss, decide
 
 FALSE_ALARM = 1e-4
 """Chance that a test of a standard error fails for correct code, with other seeds."""

@@ -15,7 +15,7 @@ from bayes_lcs.inference.diagnostics import (
     verdict_on,
     warn_of_fits,
 )
-from bayes_lcs.inference.draws import PosteriorDraws
+from bayes_lcs.inference.posterior_draws import PosteriorDraws
 
 # With four half chains of 500 draws each, R-hat of independent draws exceeds 1.01 where an F of 3
 # and 1,996 degrees of freedom exceeds 11: less than once in a million, and so do the tests that

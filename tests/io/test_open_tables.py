@@ -15,8 +15,8 @@ import pytest
 from pyarrow import csv
 
 import bayes_lcs as bl
-from bayes_lcs.clustering import lloyd_blocks
-from bayes_lcs.clustering.point_blocks import Moments
+from bayes_lcs.clustering.kmeans import lloyd
+from bayes_lcs.clustering.kmeans.point_store import Moments
 from bayes_lcs.io.category_encoder import read_columns
 from bayes_lcs.io.decode import decode_column
 from bayes_lcs.io.formats import csv as csv_format
@@ -414,7 +414,7 @@ def numbers(tmp_path):
 
 
 def test_kmeans_takes_every_kind(numbers, monkeypatch):
-    monkeypatch.setattr("bayes_lcs.clustering.lloyd_blocks.BLOCK_ROWS", 100)
+    monkeypatch.setattr("bayes_lcs.clustering.kmeans.lloyd.BLOCK_ROWS", 100)
     X, folder = numbers
     plain = bl.KMeans(3, init=X[:3]).fit(X)
     for data in [folder / "parts", folder / "all.csv", *kinds(folder / "parts")]:
@@ -428,17 +428,17 @@ def test_kmeans_takes_every_kind(numbers, monkeypatch):
 
 
 def test_kmeans_keeps_points_on_disk_if_memory_is_short(numbers, tmp_path_factory, monkeypatch):
-    monkeypatch.setattr("bayes_lcs.clustering.lloyd_blocks.BLOCK_ROWS", 100)
+    monkeypatch.setattr("bayes_lcs.clustering.kmeans.lloyd.BLOCK_ROWS", 100)
     X, folder = numbers
     scratch = tmp_path_factory.mktemp("scratch")
     seen = []
-    look = lloyd_blocks._look
+    look = lloyd._look
 
     def looked(centers, block):
         seen.append(len(list(scratch.glob("*/points-*"))))
         return look(centers, block)
 
-    monkeypatch.setattr(lloyd_blocks, "_look", looked)
+    monkeypatch.setattr(lloyd, "_look", looked)
     plain = bl.KMeans(3, init=X[:3]).fit(X)
     size = X.nbytes
     # Row groups are read together until they have 100 rows: 90 and 90, 70 and 90, 90 and 90, 80.
@@ -464,7 +464,7 @@ def test_kmeans_keeps_points_on_disk_if_memory_is_short(numbers, tmp_path_factor
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_first_rows_far_from_all_others_cost_no_digits(tmp_path, monkeypatch, kind):
     """Points are moved by the mean of the first block as they are written, and that is far off."""
-    monkeypatch.setattr("bayes_lcs.clustering.lloyd_blocks.BLOCK_ROWS", 100)
+    monkeypatch.setattr("bayes_lcs.clustering.kmeans.lloyd.BLOCK_ROWS", 100)
     monkeypatch.setattr("bayes_lcs.io.formats.parquet.BATCH_ROWS", 100)
     rng = np.random.default_rng(0)
     X = rng.normal(scale=0.05, size=(6400, 1)) + rng.integers(0, 4, (6400, 1))
@@ -480,7 +480,7 @@ def test_first_rows_far_from_all_others_cost_no_digits(tmp_path, monkeypatch, ki
 
 def test_points_far_from_their_centres_hold_no_block():
     X = np.random.default_rng(0).normal(size=(50, 2))
-    for one in lloyd_blocks._farthest((X[:2], 3), (X, np.ones(50))):
+    for one in lloyd._farthest((X[:2], 3), (X, np.ones(50))):
         assert one.point.base is None
 
 
@@ -488,7 +488,7 @@ def test_points_far_from_their_centres_hold_no_block():
 def test_points_that_are_damaged_between_passes_are_named(numbers, monkeypatch, how):
     X, folder = numbers
     (folder / "scratch").mkdir()
-    moved = lloyd_blocks.LloydOnBlocks._moved
+    moved = lloyd.LloydOnBlocks._moved
 
     def damaging(self, centers, sums):
         path = min((folder / "scratch").glob("*/points-*"))
@@ -500,7 +500,7 @@ def test_points_that_are_damaged_between_passes_are_named(numbers, monkeypatch, 
             path.write_bytes(whole[:-1] if how == "cut" else changed)
         return moved(self, centers, sums)
 
-    monkeypatch.setattr(lloyd_blocks.LloydOnBlocks, "_moved", damaging)
+    monkeypatch.setattr(lloyd.LloydOnBlocks, "_moved", damaging)
     with pytest.raises(bl.DataError, match=r"points-.*rows: a block of points that was kept here"):
         bl.KMeans(3, init=X[:3]).fit_file(folder / "all.csv", memory=0, folder=folder / "scratch")
     assert not list((folder / "scratch").iterdir())

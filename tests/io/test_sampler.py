@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse, stats
 
 from bayes_lcs.core.errors import DataError, DataNote
-from bayes_lcs.data.array_sampler import row_source
+from bayes_lcs.data.rows.array_sampler import row_source
 from bayes_lcs.io.category_encoder import MAX_CATEGORIES
 from bayes_lcs.io.random_order import BottomK, KeyStream, random_order
 

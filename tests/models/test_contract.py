@@ -12,15 +12,16 @@ import pytest
 
 import bayes_lcs
 from bayes_lcs.core.counts import GroupCounts
+from bayes_lcs.core.model_protocols import KnownPartitionModel, PartitionModel, PrototypeModel
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.core.protocols import KnownPartitionModel, PartitionModel, PrototypeModel
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.models.clustered import ClusteredNaiveBayes
+from bayes_lcs.inference.serialization import model_to_json
+from bayes_lcs.models.base import NaiveBayesPrior
+from bayes_lcs.models.clustered_naive_bayes import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
-from bayes_lcs.models.feature_prior import NaiveBayesPrior
 from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype
-from bayes_lcs.report.serialise import model_from_json, model_to_json
+from bayes_lcs.workflows.load import model_from_json
 
 # A new model goes in here, with the protocol by which inference knows it.
 PROTOCOLS: dict[Any, Any] = {
@@ -180,7 +181,7 @@ def test_constructing_and_using_models_does_not_import_jax() -> None:
     code = (
         "import sys\n"
         "from bayes_lcs.core.schema import Schema\n"
-        "from bayes_lcs.models.clustered import ClusteredNaiveBayes\n"
+        "from bayes_lcs.models.clustered_naive_bayes import ClusteredNaiveBayes\n"
         "from bayes_lcs.models.prototype import Prototype\n"
         "from bayes_lcs.models.no_sharing import NoSharing\n"
         "from bayes_lcs.models.complete_sharing import CompleteSharing\n"

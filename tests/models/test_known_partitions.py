@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bayes_lcs.core.counts import merge_groups
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.schema import Schema
+from bayes_lcs.models.base import learned_posterior
 from bayes_lcs.models.complete_sharing import CompleteSharing
-from bayes_lcs.models.feature_prior import learned_posterior
 from bayes_lcs.models.no_sharing import NoSharing
 from tests.oracles import as_sequence, block_log_marginal, sequential_log_marginal
 from tests.strategies import SmallTable, priors, small_tables

@@ -22,10 +22,10 @@ from scipy.special import logsumexp
 
 from bayes_lcs.core.counts import count_rows
 from bayes_lcs.core.dirichlet import log_dirichlet_density
+from bayes_lcs.core.model_protocols import KnownPartitionModel
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.core.protocols import KnownPartitionModel
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.models.clustered import ClusteredNaiveBayes
+from bayes_lcs.models.clustered_naive_bayes import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype

@@ -16,7 +16,7 @@ from bayes_lcs.core.counts import count_rows
 from bayes_lcs.core.partitions import first_occurrence, log_crp
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.models.clustered import ClusteredNaiveBayes
+from bayes_lcs.models.clustered_naive_bayes import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype

@@ -7,16 +7,15 @@ import pandas as pd
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.evaluation.comparison import Comparison
-from bayes_lcs.evaluation.evidence import evidence_of
-from bayes_lcs.evaluation.log_evidence import Bracket, LogEvidence, MeanWeight
-from bayes_lcs.report.comparison_files import TableComparison
-from bayes_lcs.report.comparison_page import save_page
-from bayes_lcs.report.coreset_files import coreset_of_file
-from bayes_lcs.report.coreset_page import save_coreset_page
-from bayes_lcs.report.mixture_files import cluster_file, save_clusters
-from bayes_lcs.report.page import Origin
-from bayes_lcs.report.scan_files import save_scan
+from bayes_lcs.model_evidence.compare import Comparison
+from bayes_lcs.model_evidence.evidence import evidence_of
+from bayes_lcs.model_evidence.log_evidence import Bracket, LogEvidence, MeanWeight
+from bayes_lcs.report.compare import TableComparison, save_page
+from bayes_lcs.report.coreset import save_coreset_page
+from bayes_lcs.report.html import Origin
+from bayes_lcs.workflows.cluster import cluster_file, save_clusters
+from bayes_lcs.workflows.coreset import coreset_of_file
+from bayes_lcs.workflows.scan import save_scan
 from tests.browsing import HOSTILE, NO_BROWSER, find_browser, start
 
 

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.report.coreset_page import coreset_page
-from bayes_lcs.report.inline_charts import Axis, bar, line_chart, scatter
-from bayes_lcs.report.mixture_page import mixture_page
-from bayes_lcs.report.page import Origin, provenance, render, short
-from bayes_lcs.report.scan_page import scan_page
+from bayes_lcs.report.cluster import mixture_page
+from bayes_lcs.report.coreset import coreset_page
+from bayes_lcs.report.html import Origin, provenance, render, short
+from bayes_lcs.report.scan import scan_page
+from bayes_lcs.report.svg import Axis, bar, line_chart, scatter
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_provenance_has_the_hash_of_the_file(tmp_path):
 
 
 def test_large_files_are_known_by_size_and_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("bayes_lcs.report.page.MOST_HASHED", 2)
+    monkeypatch.setattr("bayes_lcs.report.html.MOST_HASHED", 2)
     (tmp_path / "a.csv").write_bytes(b"abc")
     rows = dict(provenance(Origin("scan", tmp_path / "a.csv")))
     assert rows["content"].startswith("3 bytes, last changed 20")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.evaluation.decisions import decide
-from bayes_lcs.report.page import render
+from bayes_lcs.core.decisions import decide
+from bayes_lcs.report.html import render
 from bayes_lcs.report.prediction_table import missing_costs, missing_loss, prediction_table
 from tests.browsing import visit
 

@@ -15,7 +15,6 @@ from threading import Lock
 from typing import Any
 
 from bayes_lcs.core.errors import DataError, DataNote, one_line, warn_user
-from bayes_lcs.core.progress import reading_bar
 from bayes_lcs.io.formats.csv_diagnose import (
     find_bad_bytes,
     find_open_quote,
@@ -27,6 +26,7 @@ from bayes_lcs.io.formats.csv_diagnose import (
 )
 from bayes_lcs.io.options import DEFAULT_CSV, INDEX_NAME, CsvOptions, MissingRule
 from bayes_lcs.io.raw_table import NO_RULES, RawTable, SizeEstimate, Source, file_stamp
+from bayes_lcs.runtime.progress import reading_bar
 
 __all__ = [
     "CsvFormat",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from bayes_lcs.core.errors import one_line
-from bayes_lcs.core.progress import reading_bar
 from bayes_lcs.io.decode import check_type, is_text_type
 from bayes_lcs.io.raw_table import RawTable, SizeEstimate, Source, file_stamp
+from bayes_lcs.runtime.progress import reading_bar
 
 __all__ = ["footer_size", "iter_rows", "open_parquet_table", "open_streaming"]
 

@@ -1,0 +1,1 @@
+"""Averaging ensembles that stop reading a file early."""

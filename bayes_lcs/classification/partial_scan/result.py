@@ -1,0 +1,377 @@
+"""The record of a scan: what was read, why it stopped, what is guaranteed, how accurate it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bayes_lcs.classification.partial_scan.payoff import benefits_of, expected_benefits
+from bayes_lcs.classification.partial_scan.stopping_bound import Agreement
+
+__all__ = [
+    "MIN_VALIDATION",
+    "Performance",
+    "Scan",
+    "accuracy_interval",
+    "guarantee_of",
+    "measure",
+]
+
+FloatArray = NDArray[np.float64]
+
+MIN_VALIDATION = 100
+"""With fewer validation rows nothing is guaranteed."""
+
+MIN_COMPARED = 30
+"""With fewer validation rows an ensemble is not said to be poor."""
+
+INTERVAL = 0.95
+"""Confidence of the interval of an accuracy."""
+
+CLEARLY = 0.02
+"""An ensemble that is worse than a single model by less than this share is not clearly worse."""
+
+
+@dataclass(frozen=True)
+class Performance:
+    """Decisions for validation rows that the models were not trained on.
+
+    Attributes
+    ----------
+    num_rows
+        Validation rows.
+    accuracy, balanced_accuracy
+        Of the ensemble: the share of rows decided correctly, and its mean over the labels.
+    interval : (float, float) or None
+        Confidence interval (95 %) of the accuracy on all rows of the data. Rows of one block of a
+        file are not taken for independent. None if the validation rows are not a random sample.
+    majority_accuracy
+        Accuracy of the commonest label of the training rows for every row.
+    single_accuracy, single_balanced_accuracy
+        Of one model of the same base learner, trained on ``single_rows`` of the rows read; None
+        if there is none.
+    single_rows
+        Rows that the single model was trained on.
+    benefit, constant_benefit, single_benefit
+        Benefit per row of the ensemble, of the best constant decision, and of the single model;
+        None where accuracy is the benefit.
+    is_single
+        Whether the classifier is one model of all rows; it is then measured by training another
+        one without the validation rows.
+    """
+
+    num_rows: int
+    accuracy: float
+    balanced_accuracy: float
+    majority_accuracy: float
+    single_accuracy: float | None = None
+    single_balanced_accuracy: float | None = None
+    single_rows: int = 0
+    benefit: float | None = None
+    constant_benefit: float | None = None
+    single_benefit: float | None = None
+    is_single: bool = False
+    interval: tuple[float, float] | None = None
+
+    def explain(self) -> str:
+        """Return one sentence."""
+        own = f"{self.accuracy:.1%} (balanced {self.balanced_accuracy:.1%})"
+        if self.interval is not None:
+            low, high = self.interval
+            own = (
+                f"{self.accuracy:.1%} ({INTERVAL:.0%} interval {low:.1%} to {high:.1%}; balanced "
+                f"{self.balanced_accuracy:.1%})"
+            )
+        text = f"{own} of {self.num_rows:,} validation rows are decided correctly"
+        if self.is_single:
+            text += f" by a model trained on {self.single_rows:,} others"
+        text += f"; the commonest label alone: {self.majority_accuracy:.1%}"
+        if self.single_accuracy is not None and not self.is_single:
+            text += f"; one model of {self.single_rows:,} rows: {self.single_accuracy:.1%}"
+        if self.benefit is not None:
+            text += (
+                f". The benefit per row is {self.benefit:.4g}; of the best constant decision "
+                f"{self.constant_benefit:.4g}"
+            )
+            if self.single_benefit is not None and not self.is_single:
+                text += f", of one model {self.single_benefit:.4g}"
+        return text
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One scan, whole or not.
+
+    Attributes
+    ----------
+    num_parts, parts_read
+        Parts of the data, and those that were trained on.
+    rows_read, bytes_read
+        Counted where they were read, validation rows and rows read ahead included; bytes are None
+        for rows in memory.
+    fraction
+        Share of the data that was read: of the rows, or of the bytes of a text file.
+    stop_reason
+        Why it ended, in words.
+    guarantee
+        What is guaranteed, with which confidence, and on what condition; in words.
+    is_guaranteed
+        False if nothing is guaranteed.
+    num_validation
+        Rows on which the ensembles were compared.
+    drift
+        How likely neighbouring parts are so much alike if their order means nothing; 1 where that
+        was not asked.
+    trace
+        A row for each part: ``part``, ``rows``, ``bytes``, ``fraction``, ``settled`` (share of the
+        validation rows), ``benefit`` (that the ensemble expects of its decisions, a row; NaN where
+        there was no look after the part) and ``seconds``.
+    caveats
+        Why nothing is guaranteed.
+    performance
+        Accuracy on validation rows beside that of the commonest label and of a single model; None
+        if it was not measured.
+    remarks
+        What the performance shows to be wrong.
+    """
+
+    num_parts: int
+    parts_read: int
+    rows_read: int
+    bytes_read: int | None
+    fraction: float
+    stop_reason: str
+    guarantee: str
+    is_guaranteed: bool
+    num_validation: int
+    drift: float
+    trace: pd.DataFrame = field(repr=False)
+    caveats: tuple[str, ...] = ()
+    performance: Performance | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def accuracy(self) -> float | None:
+        """Accuracy of the ensemble on validation rows; None if it was not measured."""
+        return None if self.performance is None else self.performance.accuracy
+
+    @property
+    def is_one_model(self) -> bool:
+        """True if one model was trained on all rows."""
+        return self.num_parts == self.parts_read == 1
+
+    @property
+    def is_cut_short(self) -> bool:
+        """True if some parts were not read."""
+        return self.parts_read < self.num_parts
+
+    @property
+    def headline(self) -> str:
+        """Sentence on what is not guaranteed or poor; empty if all is well."""
+        lines = list(self.remarks)
+        if self.caveats:
+            lines.insert(0, f"Nothing is guaranteed: {'; '.join(self.caveats)}")
+        return ". ".join(line[:1].upper() + line[1:] for line in lines) + "." * bool(lines)
+
+    def explain(self) -> str:
+        """Return the whole story in a few lines; what is wrong comes first."""
+        size = "" if self.bytes_read is None else f", {self.bytes_read:,} bytes"
+        if self.is_one_model:
+            read = f"One model was trained on all {self.rows_read:,} rows{size}."
+        else:
+            read = (
+                f"Learned from {self.parts_read} of {self.num_parts} parts, for which "
+                f"{self.rows_read:,} rows{size} ({self.fraction:.1%}) were read."
+            )
+        lines = [
+            self.headline,
+            read,
+            f"Why it stopped: {self.stop_reason}.",
+            f"What is guaranteed: {self.guarantee}.",
+            "" if self.performance is None else f"Accuracy: {self.performance.explain()}.",
+        ]
+        return "\n".join(line for line in lines if line)
+
+
+def guarantee_of(
+    rule: Agreement, validation: str, num_rows: int, is_shuffled: bool, where: str
+) -> str:
+    """Return what a rule that stopped a scan guarantees, in words."""
+    share = "every one" if rule.rule == "every" else f"at least {1.0 - rule.tolerance:.1%}"
+    what = (
+        "the ensemble decides as that of all"
+        if validation == "batch"
+        else "the decisions that were settled are those of the ensemble of all"
+    )
+    order = (
+        "over the random order in which they were read"
+        if is_shuffled
+        else f"if the order of the rows in {where} has nothing to do with what they say"
+    )
+    return (
+        f"with probability {rule.confidence:.1%} {what} {rule.num_parts} parts would, for {share} "
+        f"of {num_rows:,} validation rows; {order}"
+    )
+
+
+def measure(
+    X: Any,
+    y: NDArray[Any],
+    classes: list[Any],
+    benefit: Any,
+    majority: Any,
+    ensemble: FloatArray | None,
+    single: FloatArray | None,
+    single_rows: int,
+    blocks: NDArray[np.int64] | None = None,
+    *,
+    is_random: bool = True,
+) -> tuple[Performance, list[str]]:
+    """Compare the decisions of an ensemble, a single model and a constant for validation rows.
+
+    Parameters
+    ----------
+    X, y
+        The rows, which no model was trained on, and their labels.
+    classes
+        All labels that were met.
+    benefit
+        As of `bayes_lcs.PartialScanClassifier`.
+    majority
+        The commonest label of the training rows.
+    ensemble, single : (n, L)
+        Probabilities of the labels; the ensemble is None if it is the single model.
+    single_rows
+        Rows that the single model was trained on.
+    blocks : (n,)
+        The block of a file in which each row lies; None if rows were drawn one by one.
+    is_random
+        Whether the rows, or their blocks, are a random sample of the data.
+
+    Returns
+    -------
+    Performance
+        The comparison.
+    list of str
+        What it shows to be wrong.
+    """
+    places = {label: place for place, label in enumerate(classes)}
+    true = np.array([places[label] for label in y.tolist()])
+    rows = np.arange(len(true))
+    benefits = np.broadcast_to(
+        benefits_of(benefit, X, classes), (len(true), len(classes), len(classes))
+    )
+    brought = benefits[rows, true]  # by each decision
+
+    def decide(chances: FloatArray) -> NDArray[np.int64]:
+        return expected_benefits(chances, benefits).argmax(axis=1)
+
+    def balanced(decisions: NDArray[np.int64]) -> float:
+        right = decisions == true
+        return float(np.mean([right[true == label].mean() for label in np.unique(true)]))
+
+    one = None if single is None else decide(single)
+    is_single = ensemble is None
+    own = one if ensemble is None else decide(ensemble)
+    assert own is not None
+    constant = places[majority] if benefit is None else int(brought.mean(axis=0).argmax())
+    found = Performance(
+        len(true),
+        float((own == true).mean()),
+        balanced(own),
+        float((true == places[majority]).mean()),
+        None if one is None else float((one == true).mean()),
+        None if one is None else balanced(one),
+        single_rows,
+        is_single=is_single,
+        interval=accuracy_interval(own == true, blocks) if is_random else None,
+        **(
+            {}
+            if benefit is None
+            else {
+                "benefit": float(brought[rows, own].mean()),
+                "constant_benefit": float(brought[:, constant].mean()),
+                "single_benefit": None if one is None else float(brought[rows, one].mean()),
+            }
+        ),
+    )
+    if len(true) < MIN_COMPARED:
+        return found, []
+    remarks, value, fixed = [], brought[rows, own], brought[:, constant]
+    behind = float((fixed - value).mean())
+    # With benefits one decision may be the best for all rows, and it is chosen on these rows.
+    error = float((fixed - value).std() / np.sqrt(len(true)))
+    if behind >= 0.0 if benefit is None else behind > 2.0 * error:
+        remarks.append(
+            f"the classifier is no better than deciding {classes[constant]!r} for every row: "
+            f"{_say(value.mean(), benefit)} against {_say(fixed.mean(), benefit)} on "
+            f"{len(true):,} validation rows"
+        )
+    if one is not None and not is_single:
+        other = brought[rows, one]
+        error = float((other - value).std() / np.sqrt(len(true)))
+        if (other - value).mean() > max(2.0 * error, CLEARLY * abs(other.mean())):
+            remarks.append(
+                f"one model of {single_rows:,} rows is clearly better than the ensemble: "
+                f"{_say(other.mean(), benefit)} against {_say(value.mean(), benefit)} on "
+                f"{len(true):,} validation rows; take fewer parts, or n_partitions=1"
+            )
+    return found, remarks
+
+
+def accuracy_interval(
+    correct: NDArray[np.bool_], blocks: NDArray[np.int64] | None = None
+) -> tuple[float, float] | None:
+    """Return the confidence interval of an accuracy, measured on rows that come in blocks.
+
+    Neighbouring rows of a sorted file are alike, so that a block tells less than its number of
+    rows. The variance is that of a ratio estimate over blocks (Cochran 1977, section 11.8, for
+    blocks drawn with equal probability), and the interval is Wilson's with the number of
+    independent rows that has this variance.
+
+    Parameters
+    ----------
+    correct : (n,)
+        Whether each row was decided correctly.
+    blocks : (n,)
+        The block of each row; None if rows were drawn one by one.
+
+    Returns
+    -------
+    tuple or None
+        Lower and upper end; None if there are fewer than two blocks.
+
+    Examples
+    --------
+    >>> low, high = accuracy_interval(np.repeat([True, False], [90, 10]))
+    >>> round(low, 2), round(high, 2)
+    (0.82, 0.95)
+    >>> low, high = accuracy_interval(np.repeat([True, False], [90, 10]), np.arange(100) // 10)
+    >>> round(low, 2), round(high, 2)
+    (0.52, 0.99)
+    """
+    from scipy.stats import t as student
+
+    num_rows, accuracy = len(correct), float(correct.mean())
+    codes = np.arange(num_rows) if blocks is None else np.unique(blocks, return_inverse=True)[1]
+    num_blocks = int(codes.max()) + 1
+    if num_blocks < 2:
+        return None
+    sums = np.bincount(codes, weights=correct - accuracy)
+    variance = num_blocks / (num_blocks - 1) * float(sums @ sums) / num_rows**2
+    # Where all rows are decided alike the blocks show no variance, and count as one row each.
+    size = accuracy * (1.0 - accuracy) / variance if variance > 0.0 else float(num_blocks)
+    size = min(size, float(num_rows))
+    z = float(student.ppf((1.0 + INTERVAL) / 2.0, num_blocks - 1))
+    middle = (accuracy + z**2 / (2.0 * size)) / (1.0 + z**2 / size)
+    half = z * np.sqrt(accuracy * (1.0 - accuracy) / size + z**2 / (4.0 * size**2))
+    half /= 1.0 + z**2 / size
+    return max(float(middle - half), 0.0), min(float(middle + half), 1.0)
+
+
+def _say(value: float, benefit: Any) -> str:
+    return f"{value:.1%} correct" if benefit is None else f"a benefit of {value:.4g} per row"

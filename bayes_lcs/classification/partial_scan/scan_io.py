@@ -1,0 +1,153 @@
+"""A fitted ensemble as a file, and back: skops, which knows no pickle.
+
+Types that neither skops nor `bayes_lcs.runtime.estimator_io` trusts are refused; what else a base
+learner needs has to be named when the file is read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from bayes_lcs._version import __version__
+from bayes_lcs.classification.partial_scan.result import Performance, Scan
+from bayes_lcs.classification.partial_scan.validate_input import InputSpec
+from bayes_lcs.core.errors import DataError
+from bayes_lcs.io.options import CsvOptions
+from bayes_lcs.runtime.atomic_files import check_whole, write_with_checksum
+from bayes_lcs.runtime.checksums import check_seal, seal, understood
+from bayes_lcs.runtime.estimator_io import load_trusted
+
+if TYPE_CHECKING:
+    from bayes_lcs.classification.partial_scan.estimator import PartialScanClassifier
+
+__all__ = ["load_ensemble", "save_ensemble"]
+
+KIND = "PartialScanClassifier"
+ADVICE = (
+    f"if you made the file yourself, load it with {KIND}.load(path, trusted=[...]) and these names"
+)
+_ZIP = b"PK\x03\x04"
+FITTED = ("classes_", "estimators_", "parts_", "n_features_in_")
+
+
+def save_ensemble(classifier: PartialScanClassifier, path: str | PathLike[str]) -> None:
+    """Write settings, models and the story of the scan, atomically, with a checksum."""
+    from skops import io
+
+    settings = {**classifier.get_params(deep=False), "executor": None}  # workers are no settings
+    if callable(settings["benefit"]) or (
+        isinstance(settings["benefit"], dict) and any(map(callable, settings["benefit"].values()))
+    ):
+        raise TypeError(
+            "a benefit that is a function cannot be saved; give it as a matrix or as columns, or "
+            "set benefit=None, save, and set it again after loading"
+        )
+    pairs = None
+    if isinstance(settings["benefit"], dict):
+        pairs = [[*pair, value] for pair, value in settings["benefit"].items()]
+        settings["benefit"] = None
+    if not isinstance(settings["random_state"], int):
+        settings["random_state"] = None
+    story = classifier.scan_
+    scan = {
+        **vars(story),
+        "trace": story.trace.to_dict("list"),
+        "caveats": list(story.caveats),
+        "remarks": list(story.remarks),
+        "performance": None if story.performance is None else asdict(story.performance),
+    }
+    described = {
+        "kind": KIND,
+        "version": __version__,
+        "settings": settings,
+        "benefit_pairs": pairs,
+        "fitted": {name: getattr(classifier, name) for name in FITTED},
+        "feature_names": list(map(str, getattr(classifier, "feature_names_in_", []))),
+        "input": _describe_input(classifier._spec),
+        "scan": scan,
+    }
+
+    def write(temporary: Path) -> None:
+        io.dump(described, temporary)
+        seal(temporary)
+
+    write_with_checksum(path, write)
+
+
+def load_ensemble(
+    kind: type[PartialScanClassifier], path: str | PathLike[str], trusted: Iterable[str] = ()
+) -> PartialScanClassifier:
+    """The classifier that `save_ensemble` wrote."""
+    source = check_whole(path)
+    with source.open("rb") as stream:
+        is_zip = stream.read(len(_ZIP)) == _ZIP
+    if not is_zip:
+        raise DataError(f"this is no file of a {KIND}: it is no zip file", file=str(source))
+    check_seal(source)
+    with source.open("rb") as stream, understood(source, KIND):
+        return _restored(kind, load_trusted(stream, trusted, advice=ADVICE))
+
+
+def _restored(kind: type[PartialScanClassifier], described: Any) -> PartialScanClassifier:
+    if not isinstance(described, dict) or described.get("kind") != KIND:
+        raise DataError(f"this file holds no {KIND}")
+    settings = {**described["settings"], "executor": None}
+    if described["benefit_pairs"] is not None:
+        settings["benefit"] = {
+            (true, decided): value for true, decided, value in described["benefit_pairs"]
+        }
+    classifier = kind(**settings)
+    for name in FITTED:
+        setattr(classifier, name, described["fitted"][name])
+    if described["feature_names"]:
+        classifier.feature_names_in_ = np.array(described["feature_names"], dtype=object)
+    classifier._spec = _restore_input(described["input"])
+    story = {**described["scan"], "trace": pd.DataFrame(described["scan"]["trace"])}
+    # Files of version 0.1 have neither.
+    for name in ("caveats", "remarks"):
+        story[name] = tuple(story.get(name, ()))
+    if story.get("performance") is not None:
+        performance = story["performance"]
+        if performance.get("interval") is not None:
+            performance["interval"] = tuple(performance["interval"])
+        story["performance"] = Performance(**performance)
+    classifier._tell(Scan(**story))
+    return classifier
+
+
+def _describe_input(spec: InputSpec) -> dict[str, Any]:
+    """Return plain values; texts become one string, since skops writes a node for each object."""
+    columns = None if spec.columns is None else list(spec.columns)
+    texts = [sorted(spec.texts[name]) if name in spec.texts else None for name in spec.text]
+    options = spec.options
+    return {
+        "columns": columns,
+        "text": list(spec.text),
+        "texts": json.dumps(texts),
+        "other_columns": list(spec.other_columns),
+        "missing_values": spec.missing_values,
+        "encoding": options.encoding,
+        "delimiter": options.delimiter,
+        "header": options.header if isinstance(options.header, bool) else list(options.header),
+    }
+
+
+def _restore_input(described: dict[str, Any]) -> InputSpec:
+    columns, text = described["columns"], tuple(described["text"])
+    texts = zip(text, json.loads(described["texts"]), strict=True)
+    return InputSpec(
+        None if columns is None else tuple(columns),
+        text,
+        {name: set(own) for name, own in texts if own is not None},
+        tuple(described["other_columns"]),
+        described["missing_values"],
+        CsvOptions(described["encoding"], described["delimiter"], described["header"]),
+    )

@@ -1,0 +1,320 @@
+"""Rows in disjoint parts: of arrays here, of files by `bayes_lcs.io.shards`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.classification.partial_scan.validate_input import distinct_texts, take_rows
+from bayes_lcs.core.errors import DataError
+from bayes_lcs.io.shards import FileShards, ReadCount, Shard, ShardReader
+
+__all__ = [
+    "ArrayParts",
+    "FilePartSource",
+    "PartSource",
+    "RowPart",
+    "check_finite",
+    "choose_num_parts",
+    "part_of_shard",
+]
+
+PART_ROWS, PART_ROWS_PER_CLASS = 1000, 200
+"""Rows of a part, and for each class, at least: with fewer a model is of little use."""
+
+MIN_PARTS, MAX_PARTS = 16, 128
+"""Fewer parts save nothing, since a dozen must agree; with more, parts grow instead."""
+
+VALIDATION_SHARE = 0.2
+"""Rows of an array that are held out for validation, at most."""
+
+
+def choose_num_parts(num_rows: int, num_classes: int) -> int:
+    """Return the number of parts for ``n_partitions="auto"``; 1 means one model of all rows.
+
+    A part has at least 1,000 rows, and 200 for each class. There are at most 128 parts. Rows that
+    do not make 16 parts (16,000 for up to five classes) are not divided.
+
+    Examples
+    --------
+    >>> choose_num_parts(15_999, 2), choose_num_parts(30_000, 2), choose_num_parts(10**6, 2)
+    (1, 30, 128)
+    >>> choose_num_parts(30_000, 26)
+    1
+    """
+    parts = num_rows // max(PART_ROWS, PART_ROWS_PER_CLASS * num_classes)
+    return 1 if parts < MIN_PARTS else min(parts, MAX_PARTS)
+
+
+class RowPart(NamedTuple):
+    """Rows with a label, and which part they are.
+
+    ``rows`` are their places after ``first_row`` if they do not follow one another; ``texts`` the
+    distinct texts of columns that hold text; ``blocks`` the block of the file that each row was
+    read from, if rows were read in blocks.
+    """
+
+    number: int
+    first_row: int
+    X: Any
+    y: NDArray[Any]
+    rows: NDArray[np.int64] | None = None
+    texts: Mapping[Any, Sequence[str]] = MappingProxyType({})
+    blocks: NDArray[np.int64] | None = None
+
+
+class PartSource(Protocol):
+    """Rows that come part by part, and what has been read of them."""
+
+    @property
+    def is_shuffled(self) -> bool:
+        """Whether the order of the parts is random by construction."""
+
+    @property
+    def num_parts(self) -> int:
+        """Number of parts in all."""
+
+    @property
+    def rows_read(self) -> int:
+        """Rows so far."""
+
+    @property
+    def bytes_read(self) -> int | None:
+        """Bytes so far; None of rows in memory."""
+
+    @property
+    def fraction(self) -> float:
+        """The share of all that has been read."""
+
+    @property
+    def where(self) -> str:
+        """In words, for messages."""
+
+    @property
+    def validation(self) -> RowPart | None:
+        """Rows that are held out of all parts; known once the first part was read."""
+
+    @property
+    def num_known(self) -> int:
+        """Parts that were known when the validation rows were chosen, and are not bet on."""
+
+    @property
+    def num_empty(self) -> int:
+        """Parts so far that had no labelled rows, and were left out."""
+
+    def __iter__(self) -> Iterator[RowPart]:
+        """Parts, in the order in which they are read."""
+
+    def reader(self) -> ShardReader | None:
+        """What reads any part, wherever it is sent, if parts can be read in any order."""
+
+    def count_more(self, count: ReadCount) -> None:
+        """Add what was read elsewhere."""
+
+    def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
+        """The error that names a place in a part."""
+
+
+class ArrayParts:
+    """Labelled rows in memory, cut into parts as `numpy.array_split` cuts them.
+
+    Parameters
+    ----------
+    X, y
+        The rows and their labels.
+    rows
+        The places of the rows to learn from, in the order in which they are cut.
+    held_out
+        The places of the validation rows.
+    text
+        Columns that hold text.
+    num_parts
+        Number of parts.
+    order
+        The order in which parts are read.
+    is_shuffled
+        Whether that order is random, or that of the rows.
+    file
+        The file that the rows were read from, all at once.
+    """
+
+    num_known = num_empty = 0
+
+    def __init__(
+        self,
+        X: Any,
+        y: NDArray[Any],
+        rows: NDArray[np.int64],
+        held_out: NDArray[np.int64],
+        text: Sequence[Any],
+        num_parts: int,
+        order: Sequence[int],
+        is_shuffled: bool,
+        file: FilePartSource | None = None,
+    ) -> None:
+        self._X, self._y, self._text, self._file = X, y, text, file
+        self._pieces = np.array_split(rows, num_parts)
+        self.num_parts, self._order, self.is_shuffled = num_parts, order, is_shuffled
+        self.validation = self._part(0, held_out) if len(held_out) else None
+        self.rows_read = len(held_out)
+        self.where = "X" if file is None else file.where
+        self.bytes_read: int | None = None
+        if file is not None:
+            self.rows_read, self.bytes_read = file.rows_read, file.bytes_read
+
+    @property
+    def fraction(self) -> float:
+        """The share of the rows that has been handed over, or of the file that has been read."""
+        return self.rows_read / len(self._y) if self._file is None else self._file.fraction
+
+    def __iter__(self) -> Iterator[RowPart]:
+        for number in self._order:
+            rows = self._pieces[number]
+            if self._file is None:
+                self.rows_read += len(rows)
+            yield self._part(number, rows)
+
+    def _part(self, number: int, rows: NDArray[np.int64]) -> RowPart:
+        X = take_rows(self._X, rows)
+        places = rows if self._file is None else self._file.places[rows]
+        return RowPart(number, 0, X, self._y[rows], places, distinct_texts(X, self._text))
+
+    def reader(self) -> ShardReader | None:
+        """Return None: rows in memory are sent."""
+        return None
+
+    def count_more(self, count: ReadCount) -> None:
+        """Count nothing: nothing is read elsewhere."""
+
+    def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
+        """Return the error that names a row, counted from 0, or the line of the file."""
+        if self._file is not None:
+            return self._file.error(part, row, column, message)
+        row = row if part.rows is None else int(part.rows[row])
+        return DataError(message, row=part.first_row + row, column=column)
+
+
+def check_finite(part: RowPart, error: Callable[..., DataError]) -> None:
+    """Name the cell here: what a learner says of it names neither file nor line."""
+    for name, column in part.X.items():
+        infinite = np.isinf(column.to_numpy()) if column.dtype.kind == "f" else np.zeros(0)
+        if infinite.any():
+            raise error(
+                part,
+                int(np.argmax(infinite)),
+                str(name),
+                "the number is infinite; correct it, list it in missing_values=, or take all "
+                f"for names with categorical=[{name!r}]",
+            )
+
+
+class FilePartSource:
+    """A file in parts; up to half of the rows of the first are held out for validation.
+
+    ``validation_size`` is the largest number of those rows, ``seed`` that of their choice.
+    """
+
+    num_known = 1
+
+    def __init__(
+        self, shards: FileShards, name: str, label: str, validation_size: int, seed: int
+    ) -> None:
+        self._shards, self.where, self._label = shards, name, label
+        self._size, self._seed = validation_size, seed
+        self.validation: RowPart | None = None
+        self.places = np.arange(0)  # of the rows of a file that is read at once
+
+    @property
+    def num_empty(self) -> int:
+        """Parts so far that had no labelled rows, and were left out."""
+        return self._shards.count.num_empty
+
+    @property
+    def is_shuffled(self) -> bool:
+        """Whether the order of the parts is random by construction."""
+        return self._shards.is_shuffled
+
+    @property
+    def num_parts(self) -> int:
+        """Number of parts in all."""
+        return self._shards.num_shards
+
+    @property
+    def rows_read(self) -> int:
+        """Rows so far."""
+        return self._shards.count.num_rows
+
+    @property
+    def bytes_read(self) -> int | None:
+        """Bytes so far."""
+        return self._shards.count.num_bytes
+
+    @property
+    def fraction(self) -> float:
+        """Rows over all rows where their number is known, else bytes over all bytes."""
+        count = self._shards.count
+        if self._shards.num_rows is not None:
+            return count.num_rows / self._shards.num_rows
+        return min(count.num_bytes / self._shards.file_bytes, 1.0)
+
+    def __iter__(self) -> Iterator[RowPart]:
+        self.validation = None
+        for number, part in enumerate(map(part_of_shard, self._shards)):
+            check_finite(part, self.error)
+            yield part if number else self._hold_out(part)
+
+    def read_whole(self) -> RowPart:
+        """Return all rows of a file that is read at once."""
+        (part,) = map(part_of_shard, self._shards)
+        check_finite(part, self.error)
+        self.places = np.arange(len(part.y)) if part.rows is None else part.rows
+        return part
+
+    def _hold_out(self, first: RowPart) -> RowPart:
+        """Take the validation rows out of the first part."""
+        size = min(self._size, len(first.y) // 2)
+        if not size or self._shards.num_shards == 1:
+            return first
+        order = np.random.default_rng(self._seed).permutation(len(first.y))
+        self.validation = _some_rows(first, np.sort(order[:size]))
+        return _some_rows(first, np.sort(order[size:]))
+
+    def reader(self) -> ShardReader | None:
+        """What reads any part, wherever it is sent, if parts can be read in any order."""
+        return self._shards.reader()
+
+    def count_more(self, count: ReadCount) -> None:
+        """Add what was read elsewhere."""
+        self._shards.count.add(count)
+
+    def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
+        """The error that names the file, the line and the column; that of the labels by default."""
+        column = self._label if column is None else column
+        return self._shards.error(part, row, column, message)
+
+
+def part_of_shard(shard: Shard) -> RowPart:
+    """Return the rows of a shard as a part."""
+    text = [name for name, kind in shard.frame.dtypes.items() if kind.kind == "O"]
+    texts = distinct_texts(shard.frame, text)
+    return RowPart(
+        shard.number,
+        shard.first_row,
+        shard.frame,
+        shard.labels,
+        shard.rows,
+        texts,
+        shard.blocks,
+    )
+
+
+def _some_rows(part: RowPart, rows: NDArray[np.int64]) -> RowPart:
+    X = take_rows(part.X, rows)
+    places = rows if part.rows is None else part.rows[rows]
+    texts = distinct_texts(X, part.texts)
+    blocks = None if part.blocks is None else part.blocks[rows]
+    return RowPart(part.number, part.first_row, X, part.y[rows], places, texts, blocks)

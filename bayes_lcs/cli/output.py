@@ -1,0 +1,267 @@
+"""Output of a command: its place, and the files that it may replace.
+
+``--out`` is a folder or a file. Whatever is there already stays, unless ``--force`` is given; input
+files stay in any case. A hidden JSON file beside the results lists the files of the last run and
+what it was made with, so that later runs know them from files of the user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+__all__ = ["Output", "Record", "refuse"]
+
+INSTEAD = "choose another --out, or pass --force to"
+"""Advice in errors about existing files."""
+MOVE = "move it away, or choose another --out"
+"""Advice in errors about names that are ours."""
+MOST_NAMES = 3
+"""Files of a folder that a message names."""
+
+
+def refuse(path: Path, why: str) -> NoReturn:
+    """Raise the error that keeps what is at a path."""
+    raise FileExistsError(f"{path}: {why}")
+
+
+@dataclass(frozen=True)
+class Record:
+    """Record of the run that wrote the results.
+
+    Attributes
+    ----------
+    files
+        Names of its files.
+    settings
+        Settings of the run.
+    is_finished
+        Whether all of its results were written.
+    """
+
+    files: tuple[str, ...] = ()
+    settings: Mapping[str, str] | None = None
+    is_finished: bool = False
+
+
+@dataclass(frozen=True)
+class Output:
+    """The place of a command's results.
+
+    Attributes
+    ----------
+    path
+        What ``--out`` names.
+    results
+        Every file that the command may write.
+    is_folder
+        Whether ``path`` is a folder of results, and not one file.
+    """
+
+    path: Path
+    results: tuple[Path, ...]
+    is_folder: bool
+
+    @classmethod
+    def in_folder(cls, path: Path, names: Iterable[str]) -> Output:
+        """Return a folder in which the command writes files of these names."""
+        return cls(path, tuple(path / name for name in names), is_folder=True)
+
+    @classmethod
+    def at_file(cls, path: Path, *beside: Path) -> Output:
+        """Return a file, with other files that the command writes beside it."""
+        return cls(path, (path, *beside), is_folder=False)
+
+    def hidden(self, name: str) -> Path:
+        """Return a path of our own: ``.name`` in the folder, or beside the file with its name."""
+        if self.is_folder:
+            return self.path / f".{name}"
+        return self.path.absolute().with_name(f".{self.path.name}.{name}")
+
+    @property
+    def checkpoint(self) -> Path:
+        """Folder of the checkpoints."""
+        return self.hidden("checkpoint")
+
+    @property
+    def earlier_checkpoint(self) -> Path:
+        """Checkpoints of an unfinished run, while another one that was forced has not ended."""
+        return self.hidden("checkpoint.before")
+
+    @property
+    def record_path(self) -> Path:
+        """File of the `Record`."""
+        return self.hidden("results.json")
+
+    def record(self) -> Record:
+        """Return what is known of the last run; nothing where that cannot be read."""
+        return self._read_record() or Record()
+
+    def _read_record(self) -> Record | None:
+        try:
+            found = json.loads(self.record_path.read_text(encoding="utf-8"))
+            files, settings = tuple(map(str, found["files"])), dict(found["settings"])
+            return Record(files, settings, found["finished"] is True)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return None
+
+    def existing_results(self) -> list[Path]:
+        """Return the results that are there, links included."""
+        return [path for path in self.results if os.path.lexists(path)]
+
+    def check(self, inputs: Iterable[Path], *, force: bool) -> None:
+        """Refuse to write where something would be lost.
+
+        Parameters
+        ----------
+        inputs
+            Files and folders that are read; they are never written to.
+        force
+            Whether results, and other files of their names, may be replaced.
+        """
+        self.check_kind()
+        self.check_inputs(inputs)
+        if not force:
+            self.check_nothing_is_there()
+
+    def check_kind(self) -> None:
+        """Refuse a path, or a result, that is something else than it has to be."""
+        path = self.path
+        if self.is_folder and os.path.lexists(path) and not path.is_dir():
+            link = f"a symbolic link to {path.readlink()}, which is " if path.is_symlink() else ""
+            refuse(path, f"this is {link}no folder, and --out wants one; choose another --out")
+        if not self.is_folder and path.is_dir():
+            raise IsADirectoryError(f"{path}: this is a folder; --out wants the name of a file")
+        for path in self.existing_results():
+            if not path.is_symlink() and not path.is_file():
+                refuse(path, "this is no regular file, and is not replaced; choose another --out")
+        self._check_hidden()
+
+    def _check_hidden(self) -> None:
+        """Refuse links and files of the user under the names of the record and the checkpoints.
+
+        A link would lead to a file of the user, perhaps to the input.
+        """
+        for path in (self.checkpoint, self.earlier_checkpoint):
+            if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
+                refuse(path, f"a folder of this name holds checkpoints, and this is none; {MOVE}")
+        path = self.record_path
+        if os.path.lexists(path) and (path.is_symlink() or self._read_record() is None):
+            refuse(path, f"a file of this name lists results, and this is another one; {MOVE}")
+
+    def check_inputs(self, inputs: Iterable[Path]) -> None:
+        """Refuse to write over a file that is read, or among the files of a folder that is."""
+        for given in inputs:
+            for path in self.results:
+                if given.is_dir():
+                    if path.parent.exists() and path.parent.samefile(given):
+                        raise ValueError(
+                            f"{self.path}: the results would lie among the files of {given}, which "
+                            "are read; choose another --out"
+                        )
+                elif path.exists() and path.samefile(given):
+                    raise ValueError(
+                        f"{path}: this is the file that is read ({given}); it is never written "
+                        "over. Choose another --out"
+                    )
+
+    def check_nothing_is_there(self) -> None:
+        """Refuse a folder that is not empty, and files that would be replaced."""
+        there = self.existing_results()
+        if there and self.is_folder:
+            why = f"this folder holds results already ({_list_names(there)})"
+            refuse(self.path, f"{why}; {INSTEAD} replace them")
+        elif there and there[0].is_symlink():
+            why = f"this is a symbolic link to {there[0].readlink()}"
+            refuse(there[0], f"{why}; {INSTEAD} replace it (not what it leads to)")
+        elif there:
+            refuse(there[0], f"this file is there already; {INSTEAD} replace it")
+        elif self.is_folder and (others := self._other_files()):
+            refuse(
+                self.path,
+                f"this folder is not empty ({_list_names(others)}); {INSTEAD} write into it. "
+                "Results replace files of their names, other files stay",
+            )
+
+    def _other_files(self) -> list[Path]:
+        """Return what is in the folder, without what an ended run of ours may leave."""
+        from bayes_lcs.runtime.checkpoints import is_left_over
+
+        if not self.path.is_dir():
+            return []
+        kept = (self.checkpoint, self.earlier_checkpoint)
+        own = {self.record_path, *filter(is_left_over, kept)}
+        return [path for path in sorted(self.path.iterdir()) if path not in own]
+
+    def write(
+        self,
+        save: Callable[[], list[Path]],
+        settings: Mapping[str, str],
+        *,
+        is_finished: bool = True,
+    ) -> list[Path]:
+        """Write results, and remove those of the last run that are not among them.
+
+        Parameters
+        ----------
+        save
+            Writes the results and returns their paths.
+        settings
+            What they are made with.
+        is_finished
+            Whether these are all results of the run.
+        """
+        known = {*self.record().files}
+        # Whatever is there and was not written by us is not ours to remove.
+        ours = [p for p in self.results if p.name in known or not os.path.lexists(p)]
+        self._write_record(ours, settings, is_finished=False)
+        for path in self.results:
+            if path.is_symlink():  # the link was named, not what it leads to
+                path.unlink()
+        written = save()
+        stays = {*written, *(path.with_name(f"{path.name}.sha256") for path in written)}
+        for path in ours:
+            if path not in stays:
+                path.unlink(missing_ok=True)
+        kept = [path for path in self.existing_results() if path in stays]
+        self._write_record(kept, settings, is_finished=is_finished)
+        return written
+
+    def _write_record(
+        self, files: Iterable[Path], settings: Mapping[str, str], *, is_finished: bool
+    ) -> None:
+        from bayes_lcs.runtime.atomic_files import write_atomically
+
+        record = {
+            "finished": is_finished,
+            "settings": dict(settings),
+            "files": [path.name for path in files],
+        }
+        text = json.dumps(record, indent=2) + "\n"
+
+        def write(part: Path) -> None:
+            part.write_text(text, encoding="utf-8")
+
+        write_atomically(self.record_path, write)
+
+    def remove_unfinished_files(self) -> None:
+        """Remove files that a killed run was writing when it ended."""
+        folder = self.record_path.parent
+        if not folder.is_dir():
+            return
+        names = "|".join(re.escape(path.name) for path in (*self.results, self.record_path))
+        part = re.compile(rf"\.({names})\.\d+\.part")
+        for path in list(folder.iterdir()):
+            if part.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+
+
+def _list_names(paths: list[Path]) -> str:
+    shown = ", ".join(path.name for path in paths[:MOST_NAMES])
+    more = len(paths) - MOST_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown

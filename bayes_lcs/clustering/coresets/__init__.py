@@ -1,0 +1,1 @@
+"""Coresets: construction, checks, streams and merge-and-reduce trees."""

@@ -1,0 +1,1 @@
+"""Clustering with any supervised learner inside."""

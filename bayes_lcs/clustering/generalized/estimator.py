@@ -1,0 +1,586 @@
+"""Clustering with any supervised learner inside (Kalton, Langley, Wagstaff and Yoo, KDD 2001).
+
+Iterative optimisation: (1) a learner is fitted to the rows with the clusters that they are in, (2)
+the rows are put into the clusters that it says, until nothing changes. With prototypes and strict
+assignment that is k-means, with naive Bayes and weighted assignment EM. Other learners promise no
+ascent: a run may go in circles, and this one sees it and stops.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+from sklearn.base import BaseEstimator, ClusterMixin, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter
+
+from bayes_lcs.clustering.generalized.learners.naive_bayes import NaiveBayesLearner
+from bayes_lcs.clustering.generalized.learners.perceptron_list import PerceptronListLearner
+from bayes_lcs.clustering.generalized.learners.protocol import FittedLearner, Learner
+from bayes_lcs.clustering.generalized.learners.prototype import PrototypeLearner
+from bayes_lcs.clustering.generalized.learners.sklearn_adapter import ClassifierLearner
+from bayes_lcs.clustering.generalized.learners.stump import StumpLearner
+from bayes_lcs.clustering.generalized.mixed_columns import (
+    ColumnKinds,
+    MixedRows,
+    learn_kinds,
+    mixed_rows,
+)
+
+__all__ = ["GeneralizedClusterer"]
+
+FloatArray = NDArray[np.float64]
+
+LEARNERS: dict[str, Learner] = {
+    "prototype": PrototypeLearner(),
+    "naive_bayes": NaiveBayesLearner(),
+    "perceptron_list": PerceptronListLearner(),
+    "stump": StumpLearner(),
+}
+
+MAX_REFILLS = 10
+"""Iterations of a run in which clusters that have lost all rows are given one."""
+MAX_RESTARTS = 10
+"""Other starts that are tried with a learner that fails on the first."""
+KEPT_START = 0.3
+"""Agreement of the result with the start, beyond chance, from which on memorising is tested."""
+MEMORISED = 0.8
+"""Agreement with random clusters beyond chance from which on a learner memorises."""
+MOSTLY_KEPT = 0.8
+"""Agreement with the start beyond chance from which on other starts are tried."""
+OTHER_STARTS, OTHER_ITERATIONS = 3, 10
+"""Runs from other starts that show whether the result depends on the start, and their length."""
+SAME_RESULT = 0.8
+"""Adjusted Rand index from which on two runs have the same result."""
+
+
+class Step(NamedTuple):
+    """One iteration: share of the rows that changed, clusters with rows, clusters refilled."""
+
+    changed: float
+    num_clusters: int
+    refilled: int
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Result of the iterations from one start."""
+
+    fitted: FittedLearner
+    start: FloatArray
+    shares: FloatArray
+    trace: list[Step]
+    converged: bool
+    stop_reason: str
+    objective: float
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """Cluster of each row at the end."""
+        return self.shares.argmax(axis=1)
+
+    @property
+    def kept(self) -> float:
+        """Agreement of the result with the start, beyond chance."""
+        return _beyond_chance(self.labels, self.start.argmax(axis=1), self.shares.shape[1])
+
+
+class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Clustering by a supervised learner that is fitted to its own assignments.
+
+    Parameters
+    ----------
+    learner : {"prototype", "naive_bayes", "perceptron_list", "stump"}, learner or classifier
+        What is learned in every iteration: a learner of `bayes_lcs.clustering.learners`, or any
+        scikit-learn classifier. Classifiers get names as columns of zeros and ones.
+    n_clusters : int, default=8
+        Number of clusters.
+    assignment : {"strict", "weighted"}, default="strict"
+        Whether a row is in one cluster, or in all of them by shares that add up to one.
+    nominal : "auto" or list, default="auto"
+        Columns that hold names and not numbers. ``"auto"`` takes those that are not numbers.
+    max_iter : int, default=100
+        Most iterations.
+    tol : float, default=1e-6
+        With weighted assignment, a run ends when no share changes by more than this.
+    init : {"random", "rows"} or array of shape (n_samples, n_clusters), default="rows"
+        ``"random"`` puts rows into clusters at random; ``"rows"`` draws a distinct row for each
+        cluster and puts others where the nearest is; or shares to begin with.
+    n_init : int, default=1
+        Number of runs from different starts; the one with the highest `score` on the training rows
+        is kept. There is one run if ``init`` is an array.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts, and of learners that draw.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    shares_ : ndarray of shape (n_samples, n_clusters)
+        How far each row belongs to each cluster.
+    trace_ : list of Step
+        What changed in each iteration.
+    n_iter_ : int
+        Number of iterations.
+    converged_ : bool
+        Whether nothing changed in the last one, no cluster is empty, and the result is not merely
+        that of the start (``memorised_``, ``start_dependent_``). If False, a `ConvergenceWarning`
+        says why.
+    stop_reason_ : str
+        Reason why the run ended or has not converged.
+    objective_ : float
+        Score of the training rows, see `score`.
+    n_clusters_ : int
+        Number of clusters that have rows.
+    memorised_ : bool
+        Whether rows are still where they began because the learner reproduces any clusters, such as
+        an unpruned tree, a random forest or one nearest neighbour. It is tested on random clusters.
+    start_dependent_ : bool
+        Whether most rows are still where they began, runs from other starts keep most rows as
+        well, and none of them is drawn to the same result. Small trees do so, because nearly every
+        start is a fixed point. It is not tested if ``init`` is an array.
+    learner_ : FittedLearner
+        The learner fitted last.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if all are strings.
+
+    Examples
+    --------
+    >>> import bayes_lcs as bl
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
+    >>> tree = DecisionTreeClassifier(max_depth=1)
+    >>> clusterer = bl.GeneralizedClusterer(tree, 2, n_init=5, random_state=0).fit(X)
+    >>> labels = clusterer.labels_
+    >>> labels[0] == labels[2] != labels[3] == labels[5]
+    np.True_
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "learner": "no_validation",  # type: ignore[dict-item]
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "assignment": [StrOptions({"strict", "weighted"})],
+        "nominal": [StrOptions({"auto"}), list, tuple],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"random", "rows"}), "array-like"],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        learner: Any = "naive_bayes",
+        n_clusters: int = 8,
+        *,
+        assignment: str = "strict",
+        nominal: str | Sequence[Any] = "auto",
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        init: Any = "rows",
+        n_init: int = 1,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.learner = learner
+        self.n_clusters = n_clusters
+        self.assignment = assignment
+        self.nominal = nominal
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init = init
+        self.n_init = n_init
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GeneralizedClusterer:
+        """Find clusters.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+            Rows of numbers, names, or both.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, given to the learner. A weight of two equals two copies of the
+            row; rows of weight zero are assigned clusters and otherwise ignored.
+
+        Returns
+        -------
+        self : GeneralizedClusterer
+            The fitted clusterer.
+
+        Raises
+        ------
+        ValueError
+            If weights are given to a learner whose ``fit`` takes no ``sample_weight``.
+        """
+        del y
+        self._validate_params()
+        learner = _learner(self.learner)
+        self._kinds: ColumnKinds
+        self._kinds, every = learn_kinds(self, X, self.nominal)
+        used = np.ones(every.num_rows, bool)
+        rows, weights = every, None
+        if sample_weight is not None:
+            _require_weights(learner)
+            weights = _check_weights(sample_weight, every.num_rows)
+            used = weights > 0.0
+            rows, weights = every.take(used), weights[used]
+        if rows.num_rows < self.n_clusters:
+            raise ValueError(
+                f"n_samples={rows.num_rows} should be >= n_clusters={self.n_clusters}."
+            )
+        rng = check_random_state(self.random_state)
+        # Runs from one given start would be the same.
+        num_runs = self.n_init if isinstance(self.init, str) else 1
+        runs = [self._run(learner, rows, weights, used, rng) for _ in range(num_runs)]
+        best = runs[0]
+        for run in runs[1:]:
+            # Runs that differ by rounding are equal, and the first is kept.
+            if run.objective > best.objective + 1e-7 * abs(best.objective):
+                best = run
+        self.learner_: FittedLearner = best.fitted
+        self.objective_ = best.objective
+        self.trace_, self.n_iter_ = best.trace, len(best.trace)
+        self.n_clusters_ = len(np.unique(best.labels))
+        # Learners with scores of rows ascend an objective: where they end, they have done so.
+        is_tested = not hasattr(best.fitted, "row_scores") and best.kept >= KEPT_START
+        self.memorised_ = is_tested and _memorises(learner, rows, self.n_clusters)
+        self.start_dependent_ = self.memorised_ or (
+            is_tested and self._depends_on_start(learner, rows, weights, used, runs, best)
+        )
+        problems = [] if best.converged else [best.stop_reason]
+        if self.n_clusters_ < self.n_clusters:
+            empty = self.n_clusters - self.n_clusters_
+            problems.append(
+                f"{empty} of {self.n_clusters} clusters have no rows; use fewer clusters or "
+                "another random_state"
+            )
+        if self.memorised_:
+            problems.append(
+                "the learner reproduces any clusters that it is given, so rows stay where they "
+                "were at the start; use a learner that generalizes: limit its size (max_depth, "
+                "min_samples_leaf), take more neighbours or regularize it"
+            )
+        elif self.start_dependent_:
+            problems.append(
+                "most rows stay where they were at the start, and other starts end in other "
+                "clusters, so the result is that of the start; increase n_init, or use a learner "
+                "that moves rows, such as 'naive_bayes' or 'prototype'"
+            )
+        self.converged_ = not problems
+        self.stop_reason_ = "; ".join(problems) or best.stop_reason
+        if weights is None:
+            self.shares_ = best.shares
+        else:
+            self.shares_ = self._shares(best.fitted, every)
+            self.shares_[used] = best.shares
+        self.labels_ = self.shares_.argmax(axis=1)
+        if not self.converged_:
+            warnings.warn(
+                f"the clustering has not converged after {self.n_iter_} iterations: "
+                f"{self.stop_reason_}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _run(
+        self,
+        learner: Learner,
+        rows: MixedRows,
+        weights: FloatArray | None,
+        used: NDArray[np.bool_],
+        rng: np.random.RandomState,
+        max_iter: int | None = None,
+    ) -> _Run:
+        """Iterate from one start."""
+        max_iter = self.max_iter if max_iter is None else max_iter
+        start = shares = self._start(rows, weights, used, rng)
+        given: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
+        trace: list[Step] = []
+        converged, reason = False, f"max_iter={max_iter} iterations were made"
+        seen: dict[bytes, int] = {}
+        refills = 0
+        for iteration in range(max_iter):
+            try:
+                new = learner.fit(rows, shares, rng, **given)
+                found = self._shares(new, rows)
+            except Exception as error:
+                if not trace:
+                    # A start may hold too few rows of a cluster; another one may not.
+                    left = min(MAX_RESTARTS, max_iter - 1) - iteration
+                    if isinstance(self.init, str) and left > 0:
+                        start = shares = self._start(rows, weights, used, rng)
+                        continue
+                    raise
+                reason = f"the learner failed in iteration {iteration + 1}: {error}"
+                break
+            fitted = new
+            refilled = 0
+            if refills < MAX_REFILLS:
+                refilled = _refill(found)
+                refills += refilled > 0
+            change = np.abs(found - shares).max(axis=1)
+            num_clusters = int((found.sum(axis=0) > 0.0).sum())
+            trace.append(Step(float((change > self.tol).mean()), num_clusters, refilled))
+            shares = found
+            # Rows that were given away are not where the learner puts them: not the end yet.
+            if not refilled and (change <= self.tol).all():
+                converged, reason = True, "nothing changed"
+                break
+            if self.assignment == "strict" and not refilled:
+                key = shares.argmax(axis=1).astype(np.int32).tobytes()
+                if key in seen:
+                    reason = f"the clusters go in a circle of {iteration - seen[key]} iterations"
+                    break
+                seen[key] = iteration
+        return _Run(fitted, start, shares, trace, converged, reason, _score(fitted, rows, weights))
+
+    def _depends_on_start(
+        self,
+        learner: Learner,
+        rows: MixedRows,
+        weights: FloatArray | None,
+        used: NDArray[np.bool_],
+        runs: Sequence[_Run],
+        best: _Run,
+    ) -> bool:
+        """Test whether runs from other starts keep these too, and none ends in the same result."""
+        if (
+            not isinstance(self.init, str)
+            or best.kept < MOSTLY_KEPT
+            or not _has_enough_rows(rows, self.n_clusters)
+        ):
+            return False
+        others = [run for run in runs if run is not best]
+        rng = np.random.RandomState(0)  # the seed of the fit does not change the test
+        max_iter = min(self.max_iter, OTHER_ITERATIONS)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(len(others), OTHER_STARTS):
+                try:
+                    others.append(self._run(learner, rows, weights, used, rng, max_iter))
+                except Exception:  # a learner may refuse every other start; this tells nothing
+                    break
+        if not others:
+            return False
+        ends = [adjusted_rand_score(best.labels, run.labels) for run in others]
+        starts = [adjusted_rand_score(best.labels, run.start.argmax(axis=1)) for run in others]
+        # A result that other starts are drawn to is more than its own start.
+        is_reached = any(
+            end >= SAME_RESULT > start for end, start in zip(ends, starts, strict=True)
+        )
+        kept = np.median([run.kept for run in others])
+        return bool(kept >= MOSTLY_KEPT and np.mean(ends) < SAME_RESULT and not is_reached)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Score rows by the learner; higher is better.
+
+        The score of the training rows is the objective by which ``n_init`` runs are compared. It
+        depends on the learner, so scores of different learners cannot be compared.
+
+        - Prototypes: minus the mean squared distance to the nearest mean, columns scaled to between
+          0 and 1, as in k-means.
+        - Naive Bayes: the mean log density of a row, as in EM.
+        - Other learners: the mutual information of rows and clusters in nats, that is, the entropy
+          of the mean shares less the mean entropy of the shares (Bridle, Heading and MacKay 1992).
+          It is high if clusters are of equal size and the learner is certain where rows belong, and
+          at most ``log(n_clusters)``.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            Mean over the rows.
+        """
+        del y
+        rows = self._rows(X)
+        weights = None if sample_weight is None else _check_weights(sample_weight, rows.num_rows)
+        return _score(self.learner_, rows, weights)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Assign a cluster to each row, seen or not."""
+        rows = self._rows(X)
+        return self.learner_.assign(rows)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Compute how far each row belongs to each cluster."""
+        rows = self._rows(X)
+        return self.learner_.shares(rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def _rows(self, X: Any) -> MixedRows:
+        check_is_fitted(self)
+        return mixed_rows(self, X, self._kinds)
+
+    def _shares(self, fitted: FittedLearner, rows: MixedRows) -> FloatArray:
+        if self.assignment == "weighted":
+            return fitted.shares(rows)
+        return _one_hot(fitted.assign(rows), self.n_clusters)
+
+    def _start(
+        self,
+        rows: MixedRows,
+        weights: FloatArray | None,
+        used: NDArray[np.bool_],
+        rng: np.random.RandomState,
+    ) -> FloatArray:
+        if not isinstance(self.init, str):
+            shares = np.array(self.init, np.float64)
+            if shares.shape != (len(used), self.n_clusters):
+                raise ValueError(
+                    f"init must have the shape {(len(used), self.n_clusters)}, got {shares.shape}"
+                )
+            if (shares < 0).any() or not np.allclose(shares.sum(axis=1), 1.0):
+                raise ValueError("init must hold shares that add up to one in each row")
+            return np.asarray(shares[used])
+        if self.init == "random":
+            # Every cluster has a row.
+            labels = rng.randint(self.n_clusters, size=rows.num_rows)
+            labels[rng.permutation(rows.num_rows)[: self.n_clusters]] = np.arange(self.n_clusters)
+            return _one_hot(labels, self.n_clusters)
+        # Distinct rows, drawn by their weights: repeated rows and weighted rows start alike.
+        distinct, inverse = _distinct(rows)
+        held = np.bincount(inverse, weights=weights)
+        enough = len(distinct) >= self.n_clusters
+        chosen = distinct[
+            rng.choice(len(distinct), self.n_clusters, replace=not enough, p=held / held.sum())
+        ]
+        shares = np.zeros((rows.num_rows, self.n_clusters))
+        shares[chosen, np.arange(self.n_clusters)] = 1.0
+        prototypes = PrototypeLearner().fit(rows, shares, rng)
+        shares = _one_hot(prototypes.assign(rows), self.n_clusters)
+        shares[chosen] = np.eye(self.n_clusters)
+        return shares
+
+
+def _learner(given: Any) -> Learner:
+    if isinstance(given, str):
+        if given not in LEARNERS:
+            raise ValueError(f"learner must be one of {', '.join(LEARNERS)}, got {given!r}")
+        return LEARNERS[given]
+    if isinstance(given, type):
+        raise TypeError(f"learner must be an instance, not the class {given.__name__}")
+    if hasattr(given, "predict"):
+        if not is_classifier(given):
+            raise TypeError(f"{type(given).__name__} is not a classifier")
+        return ClassifierLearner(given)
+    if not hasattr(given, "fit"):
+        raise TypeError(f"learner must be a name, a learner or a classifier, got {given!r}")
+    learner: Learner = given
+    return learner
+
+
+def _require_weights(learner: Learner) -> None:
+    inner = learner.classifier if isinstance(learner, ClassifierLearner) else learner
+    if not has_fit_parameter(inner, "sample_weight"):
+        raise ValueError(
+            f"{type(inner).__name__}.fit takes no sample_weight. Use a learner that does, or "
+            "repeat rows instead of weighting them."
+        )
+
+
+def _check_weights(sample_weight: Any, num_rows: int) -> FloatArray:
+    """Check that there is one finite weight a row, none negative and not all zero."""
+    rows = np.empty((num_rows, 1))
+    weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    if not weights.any():
+        raise ValueError("sample_weight must not be zero for all rows.")
+    return np.asarray(weights)
+
+
+def _distinct(rows: MixedRows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First index of each distinct row, in the order of their values, and the inverse."""
+    table = np.hstack([rows.numbers, rows.codes])
+    _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return first, inverse.reshape(-1)
+
+
+def _score(fitted: FittedLearner, rows: MixedRows, weights: FloatArray | None) -> float:
+    """Mean score of rows, or the mutual information of rows and clusters."""
+    if hasattr(fitted, "row_scores"):
+        return float(np.average(fitted.row_scores(rows), weights=weights))
+    shares = fitted.shares(rows)
+    mean = np.average(shares, axis=0, weights=weights)
+    return float(entr(mean).sum() - np.average(entr(shares).sum(axis=1), weights=weights))
+
+
+def _memorises(learner: Learner, rows: MixedRows, num_clusters: int) -> bool:
+    """Test whether the learner reproduces random clusters of the distinct rows.
+
+    Then almost any start is a fixed point, and that nothing changes means nothing. Training
+    accuracy on random labels is the test of Zhang et al. (2017). Few distinct rows can be told
+    apart by any learner, and are not tested.
+    """
+    if not _has_enough_rows(rows, num_clusters):
+        return False
+    first, _ = _distinct(rows)
+    distinct = rows.take(first)
+    rng = np.random.RandomState(0)
+    agreement = []
+    for _ in range(3 if len(first) < 1000 else 1):
+        labels = rng.permutation(np.arange(len(first)) % num_clusters)
+        try:
+            fitted = learner.fit(distinct, _one_hot(labels, num_clusters), rng)
+            agreement.append(_beyond_chance(fitted.assign(distinct), labels, num_clusters))
+        except Exception:  # a learner may refuse random clusters; then it does not memorise them
+            return False
+    return bool(np.mean(agreement) >= MEMORISED)
+
+
+def _has_enough_rows(rows: MixedRows, num_clusters: int) -> bool:
+    """Return whether there are enough distinct rows to test a learner."""
+    return num_clusters > 1 and len(_distinct(rows)[0]) >= max(10, 4 * num_clusters)
+
+
+def _beyond_chance(a: NDArray[np.int64], b: NDArray[np.int64], num_clusters: int) -> float:
+    """Share of equal labels, on a scale where random ones have 0 and equal ones 1."""
+    chance = 1.0 / max(num_clusters, 2)
+    return float(((a == b).mean() - chance) / (1.0 - chance))
+
+
+def _one_hot(labels: NDArray[np.int64], num_clusters: int) -> FloatArray:
+    return np.eye(num_clusters)[labels]
+
+
+def _refill(shares: FloatArray) -> int:
+    """Give each cluster without rows the row with the least share; return their number."""
+    empty = np.flatnonzero(shares.sum(axis=0) <= 0.0)
+    if not len(empty):
+        return 0
+    labels = shares.argmax(axis=1)
+    sizes = np.bincount(labels, minlength=shares.shape[1])
+    sure = shares.max(axis=1).copy()
+    # Rows that are a cluster of their own stay where they are; ties go to the largest cluster.
+    sure[sizes[labels] <= 1] = np.inf
+    order = np.lexsort((np.arange(len(sure)), -sizes[labels], sure))
+    for cluster, row in zip(empty, order, strict=False):
+        shares[row] = 0.0
+        shares[row, cluster] = 1.0
+    return len(empty)

@@ -1,0 +1,1 @@
+"""Supervised learners for generalized clustering."""

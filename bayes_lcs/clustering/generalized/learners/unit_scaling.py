@@ -1,0 +1,36 @@
+"""Rows as points: numbers scaled to between 0 and 1, names as columns of zeros and ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.clustering.generalized.mixed_columns import MixedRows
+
+__all__ = ["UnitSpace"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class UnitSpace:
+    """Where the numbers of each column begin, and how far they reach."""
+
+    low: FloatArray
+    width: FloatArray
+
+    @classmethod
+    def of(cls, rows: MixedRows, scale: bool = True) -> UnitSpace:
+        """The space in which these rows lie between 0 and 1; or as they are."""
+        size = rows.numbers.shape[1]
+        if not scale or not rows.num_rows:
+            return cls(np.zeros(size), np.ones(size))
+        width = np.ptp(rows.numbers, axis=0)
+        width[width == 0.0] = 1.0
+        return cls(rows.numbers.min(axis=0), width)
+
+    def points(self, rows: MixedRows) -> FloatArray:
+        """Rows as points of the space."""
+        return replace(rows, numbers=(rows.numbers - self.low) / self.width).one_hot()

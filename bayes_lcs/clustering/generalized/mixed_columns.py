@@ -1,0 +1,129 @@
+"""Rows of numbers and of names, checked and coded, for learners that take either or both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from bayes_lcs.data.rows.ordinal_encoding import encode_columns, learn_categories
+from bayes_lcs.io.frames import as_frame, select_known
+from bayes_lcs.io.open_tables import is_streamed
+from bayes_lcs.io.options import Notes
+
+__all__ = ["ColumnKinds", "MixedRows", "learn_kinds", "mixed_rows"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class MixedRows:
+    """Some columns of numbers ``(N, P)``, others of names as codes ``(N, Q)``; -1 is unknown."""
+
+    numbers: FloatArray
+    codes: NDArray[np.int64]
+    num_values: tuple[int, ...]
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self.numbers)
+
+    def take(self, rows: NDArray[Any]) -> MixedRows:
+        """Select rows by a mask or by indices."""
+        return MixedRows(self.numbers[rows], self.codes[rows], self.num_values)
+
+    def one_hot(self) -> FloatArray:
+        """Numbers, then a column of zeros and ones for each name."""
+        blocks = [self.numbers]
+        for f, size in enumerate(self.num_values):
+            blocks.append((self.codes[:, f, None] == np.arange(size)).astype(np.float64))
+        return np.hstack(blocks)
+
+
+@dataclass(frozen=True)
+class ColumnKinds:
+    """Which columns are names, and what names each has."""
+
+    nominal: tuple[int, ...]
+    names: tuple[NDArray[Any], ...]
+
+
+def _frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
+    names = None if reset else getattr(estimator, "feature_names_in_", None)
+    X = select_known(as_frame(X, names), names)
+    if isinstance(X, pd.DataFrame):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if not len(X) or not len(X.columns):
+            what = "sample" if not len(X) else "feature"
+            raise ValueError(f"Found array with 0 {what}(s) while a minimum of 1 is required.")
+        return X
+    found = X if hasattr(X, "__array__") else np.asarray(X)
+    named = getattr(found, "dtype", np.dtype(float)).kind in "OUS" and not _is_numeric(found)
+    dtype: Any = object if named else "numeric"
+    array = validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=not named)
+    return pd.DataFrame(array).infer_objects()
+
+
+def _is_numeric(array: Any) -> bool:
+    try:
+        np.asarray(array).astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def learn_kinds(
+    estimator: Any, X: Any, nominal: str | Sequence[Any] = "auto"
+) -> tuple[ColumnKinds, MixedRows]:
+    """Which columns are names: those that are not numbers, or those that are listed."""
+    # Reading a file has announced its missing cells.
+    notes = Notes(counts_empty=not is_streamed(X))
+    frame = _frame(estimator, X, reset=True)
+    if isinstance(nominal, str):
+        places = [
+            f
+            for f in range(frame.shape[1])
+            if not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[f])
+            or pd.api.types.is_bool_dtype(frame.dtypes.iloc[f])
+        ]
+    else:
+        places = sorted(_place(frame, column) for column in nominal)
+    names = tuple(learn_categories(frame.iloc[:, f], None, str(frame.columns[f])) for f in places)
+    kinds = ColumnKinds(tuple(places), names)
+    rows = _encode(frame, kinds, notes)
+    notes.warn()
+    return kinds, rows
+
+
+def mixed_rows(estimator: Any, X: Any, kinds: ColumnKinds) -> MixedRows:
+    """Rows coded as those were of which the kinds were learned."""
+    return _encode(_frame(estimator, X, reset=False), kinds)
+
+
+def _place(frame: pd.DataFrame, column: Any) -> int:
+    if column in frame.columns:
+        return list(frame.columns).index(column)
+    raise ValueError(f"nominal names a column {column!r}, but X has {list(frame.columns)}")
+
+
+def _encode(frame: pd.DataFrame, kinds: ColumnKinds, notes: Notes | None = None) -> MixedRows:
+    numeric = [f for f in range(frame.shape[1]) if f not in kinds.nominal]
+    numbers = np.empty((len(frame), len(numeric)))
+    for place, f in enumerate(numeric):
+        numbers[:, place] = pd.to_numeric(frame.iloc[:, f])
+    if not np.isfinite(numbers).all():
+        what = "NaN" if np.isnan(numbers).any() else "infinity"
+        raise ValueError(f"Input X contains {what}.")
+    columns = [frame.iloc[:, f] for f in kinds.nominal]
+    if not columns:
+        return MixedRows(numbers, np.empty((len(frame), 0), np.int64), ())
+    names = [frame.columns[f] for f in kinds.nominal]
+    table = encode_columns(columns, kinds.names, names=names, notes=notes)
+    codes = np.stack([table.column(f) for f in range(len(columns))], axis=1).astype(np.int64)
+    return MixedRows(numbers, codes, tuple(max(len(names), 1) for names in kinds.names))

@@ -1,0 +1,1 @@
+"""k-means of weighted points, in memory, out of core and online."""

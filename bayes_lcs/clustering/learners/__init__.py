@@ -1,1 +1,0 @@
-"""Supervised learners that clusterings are made of."""

@@ -1,0 +1,1 @@
+"""Mixture clustering of categorical rows."""

@@ -1,0 +1,420 @@
+"""Mixture clustering of categorical rows, as a scikit-learn estimator.
+
+The estimator is a thin coat over `bayes_lcs.inference.em.em`: it codes ``X``, lays the rows out
+(`PatternPlan`), here or where an executor says, runs EM from several starts together, and keeps all
+that they found.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from bayes_lcs.clustering.mixture.criteria import MixtureCriteria
+from bayes_lcs.clustering.mixture.encode_input import WeightedRows, code_input
+from bayes_lcs.clustering.mixture.fit import (
+    Before,
+    FittedMixture,
+    RowsInMemory,
+    best_result,
+    e_step_of,
+    fit_mixture,
+)
+from bayes_lcs.clustering.mixture.out_of_core import FitsFiles
+from bayes_lcs.clustering.mixture.predictions import PredictsRows
+from bayes_lcs.core.errors import InterruptedWarning
+from bayes_lcs.core.mixture_types import MixtureParameters
+from bayes_lcs.inference.em.online import StepwiseState, stepwise_init, stepwise_step
+from bayes_lcs.inference.em.row_layout import PatternPlan
+from bayes_lcs.models.multinomial_mixture import MultinomialMixture
+from bayes_lcs.runtime.executors.protocol import Executor
+
+__all__ = ["MixtureClusterer"]
+
+FloatArray = NDArray[np.float64]
+
+MOST_ROWS_IN_DOUBLE = 1 << 15
+"""With ``precision="auto"``, more distinct rows than these are worked on in mixed precision."""
+
+
+class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, BaseEstimator):  # type: ignore[misc]
+    """Clusters of categorical rows: a mixture of products of multinomials, fitted by EM.
+
+    Also known as latent class analysis, AutoClass, or naive Bayes with a hidden class. The start is
+    by default that of Meek, Thiesson and Heckerman (2002); their stopping rule is
+    ``stopping="relative", tol=1e-5``, with ``acceleration=None``.
+
+    Parameters
+    ----------
+    n_components : int, "auto", or iterable of int, default=8
+        Number of clusters. Several numbers are all tried, and ``criterion`` chooses; ``"auto"``
+        tries 1, 2, 3, ... until two in a row are no better.
+    criterion : {"bic", "icl", "cheeseman_stutz"}, default="bic"
+        What chooses among several numbers of components.
+    prior : float, default=1.0
+        Parameter of the Dirichlet priors of weights and values; probabilities are then (count +
+        prior) / (total + prior * number of values), the posterior mode in natural parameters. 0 is
+        maximum likelihood.
+    init : {"perturbed", "random"} or (weights, probabilities), default="perturbed"
+        ``"perturbed"``: equal weights, and a single-component fit perturbed a little for every
+        component; ``"random"``: components drawn far apart; or the parameters themselves, as in
+        ``weights_`` and ``probabilities_``.
+    n_init : int, default=1
+        Number of starts, run together. All results are kept in ``results_``; the one with the
+        highest posterior is taken.
+    max_iter : int, default=1000
+        Most passes over the rows that a start may make. `fit` and `fit_file` warn
+        (``ConvergenceWarning``) if they are not enough.
+    stopping : {"absolute", "relative"}, default="absolute"
+        With ``"absolute"`` EM has converged when the log posterior is, by estimate, at most ``tol``
+        nats below the maximum that the start leads to. With ``"relative"`` it has when the last
+        improvement is less than ``tol`` times the whole one since the start, or since the fit of a
+        single component if the start is better; little may be said of the distance to the maximum.
+    tol : float, default=1e-3
+        Tolerance of ``stopping``. An objective that is 0.001 nats too low moves no parameter by
+        more than about 0.05 of its standard error. Weights of less than one a row count as rows.
+    acceleration : {"squarem"} or None, default="squarem"
+        Extrapolate EM steps after ten plain ones, where this does not lower the log posterior; None
+        is plain EM.
+    warm_start : bool, default=False
+        Whether `fit` begins at the present parameters, if there are any. Probabilities of zero,
+        which EM cannot change, begin a little above.
+    categories : "auto" or list of array-like, default="auto"
+        Values of each column. ``"auto"`` takes those that occur. Likelihoods of fits are
+        comparable only if they know the same values: give them where rows may hold more.
+    categorical : bool or list of column names, default=False
+        Columns that are categories although they hold many numbers that are not whole; True for
+        all. Without it such a column is refused: it is a measurement.
+    missing_values : scalar, sequence of scalars or None, default=None
+        Values that mean "missing" beside None and NaN, such as -1. None stands for the empty text
+        and the texts NA, N/A, NaN, NULL and ?, in any case.
+    handle_unknown : {"missing", "error"}, default="missing"
+        What a value not among the categories is, after fitting: missing with a warning that
+        counts it, or an error.
+    precision : {"auto", "mixed", "double"}, default="auto"
+        ``"double"`` computes in float64. ``"mixed"`` has float32 responsibilities and float64
+        sums, and takes half the time. ``"auto"`` is mixed for more than 32,768 distinct rows.
+    decay : float, default=0.6
+        Of `partial_fit`: the step of batch t is ``(t + 2) ** -decay``.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts.
+    executor : Executor or None, default=None
+        Where `fit` and `partial_fit` work on the rows, from `bayes_lcs.executor`; None is this
+        process, on all cores. Results are the same but for rounding. Clones share it, `save` leaves
+        it out.
+    verbose : bool or None, default=False
+        Whether to show a progress bar; None shows one on a terminal.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Share of each cluster.
+    probabilities_ : list of ndarray of shape (n_components, n_values)
+        For each column, the probability of its values in each cluster.
+    categories_ : list of ndarray
+        Values of each column.
+    n_components_ : int
+        Number of clusters.
+    converged_ : bool
+        Whether the stopping rule was met; False after `partial_fit`.
+    gap_ : float
+        Estimated distance of ``log_posterior_`` from the maximum that the start leads to, in nats;
+        infinite if EM steps did not yet shrink.
+    n_iter_ : int
+        Passes over the rows of the start that was taken.
+    trace_ : ndarray
+        Its log posterior at each pass that was kept: the log-likelihood plus the log density of
+        the prior in natural parameters; with ``prior=0``, the log-likelihood.
+    log_posterior_, log_likelihood_ : float
+        At the last pass of `fit`; `partial_fit` does not change them.
+    results_ : list of EMResult
+        Of all starts (of the number of components that was chosen).
+    criterion_scores_ : dict
+        Score of each number of components tried, if several were.
+    plan_ : PatternPlan or None
+        How the rows were laid out; its repr says what was chosen. None where an executor has laid
+        out blocks of rows.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if all are strings.
+
+    Notes
+    -----
+    Every distinct value of a column is a category, whole numbers too; cut measurements into bins
+    first. Missing cells are summed out; a negative number is a value unless ``missing_values`` says
+    otherwise. Sparse matrices must hold zeros and ones. Rows of weight 0 are ignored.
+
+    `fit` and `predict` take pandas, polars and Arrow frames, arrays and sparse matrices; `predict`
+    also takes the path of a file, and `fit_file` files larger than memory. Numbers match by value:
+    1 and 1.0 are one category.
+
+    If EM runs out of iterations, the parameters are one step further than the last entry of
+    ``trace_``: their own log posterior would cost another pass.
+
+    Examples
+    --------
+    >>> import bayes_lcs as bl
+    >>> X = [["red", "round"], ["red", "round"], ["blue", "flat"], ["blue", "flat"]] * 25
+    >>> clusterer = bl.MixtureClusterer(2, random_state=0).fit(X)
+    >>> labels = clusterer.predict(X)
+    >>> labels[0] == labels[1] != labels[2] == labels[3]
+    np.True_
+    >>> clusterer.plan_.num_distinct
+    2
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+            "array-like",
+        ],
+        "criterion": [StrOptions({"bic", "icl", "cheeseman_stutz"})],
+        "prior": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"perturbed", "random"}), tuple, list],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "stopping": [StrOptions({"absolute", "relative"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "acceleration": [StrOptions({"squarem"}), None],
+        "warm_start": ["boolean"],
+        "categories": [StrOptions({"auto"}), list, tuple],
+        "categorical": ["boolean", list, tuple],
+        "missing_values": "no_validation",  # type: ignore[dict-item]
+        "handle_unknown": [StrOptions({"missing", "error"})],
+        "precision": [StrOptions({"auto", "mixed", "double"})],
+        "decay": [Interval(Real, 0.5, 1.0, closed="right")],
+        "random_state": ["random_state"],
+        "executor": [HasMethods(["run", "place", "each"]), None],
+        "verbose": ["boolean", None],
+    }
+
+    categories_: list[NDArray[Any]]
+    plan_: PatternPlan | None
+    _fitted_weight: float
+    _stepwise: StepwiseState | None
+
+    def __init__(
+        self,
+        n_components: int | str | Iterable[int] = 8,
+        *,
+        criterion: str = "bic",
+        prior: float = 1.0,
+        init: Any = "perturbed",
+        n_init: int = 1,
+        max_iter: int = 1000,
+        stopping: str = "absolute",
+        tol: float = 1e-3,
+        acceleration: str | None = "squarem",
+        warm_start: bool = False,
+        categories: Any = "auto",
+        categorical: Any = False,
+        missing_values: Any = None,
+        handle_unknown: str = "missing",
+        precision: str = "auto",
+        decay: float = 0.6,
+        random_state: int | np.random.RandomState | None = None,
+        executor: Executor | None = None,
+        verbose: bool | None = False,
+    ) -> None:
+        self.n_components = n_components
+        self.criterion = criterion
+        self.prior = prior
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.stopping = stopping
+        self.tol = tol
+        self.acceleration = acceleration
+        self.warm_start = warm_start
+        self.categories = categories
+        self.categorical = categorical
+        self.missing_values = missing_values
+        self.handle_unknown = handle_unknown
+        self.precision = precision
+        self.decay = decay
+        self.random_state = random_state
+        self.executor = executor
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureClusterer:
+        """Fit the mixture by EM.
+
+        Parameters
+        ----------
+        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
+            Numbers, strings or categories; or zeros and ones in a sparse matrix.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : MixtureClusterer
+            The fitted clusterer.
+        """
+        del y
+        self._validate_params()
+        before = None
+        if self.warm_start and hasattr(self, "weights_"):
+            before = Before(self.categories_, self._parameters, self._fitted_weight)
+        data = self._code(X, sample_weight, reset=True, before=before)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        with e_step_of(data, self.executor, self._precision) as (e_step, self.plan_):
+            known = RowsInMemory(data)
+            self._keep(fit_mixture(self, known, e_step, rng, before, self.categories_))
+        self._fitted_weight = data.total
+        self._stepwise = None
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureClusterer:
+        """Move the parameters with one more batch of rows: stepwise EM.
+
+        The first batch, if nothing is fitted yet, is fitted as by `fit`, so it should hold enough
+        rows to tell clusters apart; its values are the categories, unless ``categories`` gives
+        them. After `fit`, batches go on from there.
+
+        Parameters
+        ----------
+        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
+            A batch of rows.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : MixtureClusterer
+            The clusterer.
+        """
+        if not hasattr(self, "weights_"):
+            return self.fit(X, y, sample_weight)
+        self._validate_params()
+        data = self._code(X, sample_weight, reset=False)
+        with e_step_of(data, self.executor, lambda _: "double") as (e_step, _):
+            statistics = e_step.statistics([self._parameters])[0]
+        self._stepwise, parameters = stepwise_step(
+            self._model, self._stepwise_state(), statistics, data.total, self.decay
+        )
+        self._fitted_weight = self._stepwise.weight
+        self._set_parameters(self._model, parameters)
+        self.n_iter_ += 1
+        self.converged_, self.gap_ = False, np.inf
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
+        """Fit, and give the cluster of each row; see `fit` and `predict`."""
+        return self.fit(X, y, sample_weight).predict(X)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted mixture as netCDF, atomically, with a checksum beside it.
+
+        An existing file is replaced.
+        """
+        from bayes_lcs.clustering.mixture.mixture_io import save_mixture
+
+        check_is_fitted(self)
+        save_mixture(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> MixtureClusterer:
+        """The mixture that `save` wrote; no pickle is read. It predicts, and goes on fitting."""
+        from bayes_lcs.clustering.mixture.mixture_io import load_mixture
+
+        return load_mixture(cls, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = False  # zeros and ones only, which the tag cannot say
+        return tags
+
+    # Input ----------------------------------------------------------------------------------------
+
+    def _code(self, X: Any, sample_weight: Any, *, reset: bool, before: Any = None) -> WeightedRows:
+        known = None if reset else self.categories_
+        more = None if before is None else before[0]
+        coded, categories = code_input(self, X, sample_weight, known=known, more=more)
+        if reset:
+            self.categories_ = categories
+        return coded
+
+    def _code_fitted(self, X: Any, sample_weight: Any = None) -> WeightedRows:
+        check_is_fitted(self)
+        return self._code(X, sample_weight, reset=False)
+
+    # Output ---------------------------------------------------------------------------------------
+
+    def _keep(self, fitted: FittedMixture) -> None:
+        best = best_result(fitted.results)
+        self._set_parameters(fitted.model, best.parameters)
+        self.results_ = fitted.results
+        if fitted.criterion_scores is not None:
+            self.criterion_scores_ = fitted.criterion_scores
+        self.trace_ = best.trace
+        self.n_iter_ = best.num_iter
+        self.converged_ = best.converged
+        self.gap_ = best.gap
+        self.log_posterior_ = best.objective
+        self.log_likelihood_ = best.log_likelihood
+        self.interrupted_ = fitted.interrupted
+        if fitted.interrupted:
+            warnings.warn(
+                f"interrupted after {self.n_iter_} passes over the rows: the best parameters so "
+                "far are kept",
+                InterruptedWarning,
+                stacklevel=3,
+            )
+        elif fitted.unconverged:
+            warnings.warn(
+                _unconverged_message(self.max_iter, fitted, best), ConvergenceWarning, stacklevel=3
+            )
+
+    def _set_parameters(self, model: MultinomialMixture, parameters: MixtureParameters) -> None:
+        schema = model.schema
+        self._model, self._parameters = model, parameters
+        self.n_components_ = model.num_components
+        self.weights_ = parameters.weights
+        self.probabilities_ = [
+            parameters.cells[schema.cells_of(f)].T for f in range(schema.num_features)
+        ]
+
+    def _precision(self, num_rows: int) -> Any:
+        if self.precision != "auto":
+            return self.precision
+        return "double" if num_rows <= MOST_ROWS_IN_DOUBLE else "mixed"
+
+    def _stepwise_state(self) -> StepwiseState:
+        """Where `partial_fit` goes on: after `fit`, with the statistics of its last pass."""
+        if self._stepwise is not None:
+            return self._stepwise
+        return stepwise_init(best_result(self.results_).statistics, self._fitted_weight)
+
+
+def _unconverged_message(max_iter: int, fitted: FittedMixture, best: Any) -> str:
+    """Say how far EM is from a maximum, and what to do."""
+    state = "the log posterior is below its maximum"
+    if np.isfinite(best.gap):
+        state += f", by {best.gap:.1g} nats in a rough estimate"
+    if fitted.criterion_scores is not None:
+        numbers = ", ".join(map(str, fitted.unconverged))
+        state = f"with n_components {numbers}, so that their scores are too low"
+    return (
+        f"EM has not converged after max_iter={max_iter} passes: {state}. Raise max_iter, or tol "
+        "if less will do"
+    )

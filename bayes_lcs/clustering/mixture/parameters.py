@@ -1,0 +1,63 @@
+"""Parameters that a user hands over, or that come from a fit to other rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.core.mixture_types import MixtureParameters, MixtureStatistics
+from bayes_lcs.models.multinomial_mixture import MultinomialMixture
+
+__all__ = ["extended", "given_start"]
+
+
+def given_start(model: MultinomialMixture, init: Any) -> MixtureParameters:
+    """Weights ``(K,)`` and, for each column, probabilities ``(K, V)``, checked."""
+    if len(init) != 2:
+        raise ValueError(
+            "init must be (weights, probabilities), as weights_ and probabilities_ are"
+        )
+    weights = np.asarray(init[0], np.float64)
+    tables = [np.asarray(table, np.float64) for table in init[1]]
+    shapes = [(model.num_components, size) for size in model.schema.num_values]
+    if weights.shape != (model.num_components,) or [t.shape for t in tables] != shapes:
+        raise ValueError(
+            f"init must have {model.num_components} weights and probabilities of shapes {shapes}, "
+            f"got {weights.shape} and {[t.shape for t in tables]}"
+        )
+    for table in (weights, *tables):
+        if (table < 0).any() or not np.allclose(table.sum(axis=-1), 1.0):
+            raise ValueError("init must hold probabilities that add up to one")
+    cells = [table.T for table in tables] or [np.empty((0, model.num_components))]
+    return MixtureParameters(weights, np.vstack(cells))
+
+
+def extended(
+    model: MultinomialMixture,
+    categories: list[NDArray[Any]],
+    parameters: MixtureParameters,
+    weight: float,
+    wanted: list[NDArray[Any]],
+) -> MixtureParameters:
+    """Parameters over more values than they were fitted to; the old ones come first.
+
+    A value never seen has the count 0, and gets what the prior, or without one half a row, gives.
+    """
+    if [len(values) for values in categories] == [len(values) for values in wanted]:
+        return parameters
+    expected = parameters.weights * weight
+    counts = []
+    first = 0
+    for old, new in zip(categories, wanted, strict=True):
+        size = max(len(old), 1)
+        held = parameters.cells[first : first + size] * expected
+        first += size
+        fresh = np.zeros((max(len(new), 1) - size, model.num_components))
+        counts.append(np.vstack([held, fresh]))
+    cells = np.vstack(counts)
+    if np.min(model.cell_prior) <= 0.0:
+        cells = cells + 0.5
+    update = model.update(MixtureStatistics(expected, cells, 0.0))
+    return MixtureParameters(parameters.weights, update.cells)

@@ -1,0 +1,197 @@
+"""The sharing models with conjugate blocks, tempered for annealed importance sampling.
+
+Collapsed: ``phi`` and ``theta`` are integrated out. Annealed is
+
+    P(z) P(Y_missing | Y_known) p(what is learned) P(X | Y, z)^t,
+
+whose normaliser is 1 at ``t = 0`` and ``P(X, Y_known) / P(Y_known)`` at ``t = 1``. Moves are the
+sweeps of :mod:`bayes_lcs.inference.mcmc.collapsed_gibbs` at the temperature. Where the partition is
+known and nothing is learned, blocks are independent and have weights of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.inference.mcmc import crp_gibbs, label_gibbs, sharing_problem
+from bayes_lcs.inference.mcmc.cluster_marginals import log_marginal
+from bayes_lcs.inference.mcmc.collapsed_gibbs import (
+    Design,
+    ProblemData,
+    SweepState,
+    build_kernel,
+    layout_of,
+)
+
+if TYPE_CHECKING:
+    from bayes_lcs.core.priors import Gamma
+    from bayes_lcs.data.grouped_table import GroupedTable
+
+__all__ = ["AnnealedSharing", "AnnealedSharingData", "AnnealedSharingProblem", "pose"]
+
+
+class AnnealedSharingData(NamedTuple):
+    """The arrays of the sampler, and the concentration where it is not learned."""
+
+    arrays: ProblemData
+    concentration: jax.Array
+
+
+def _draw(rng_key: jax.Array, prior: Gamma | None, value: jax.Array | float) -> jax.Array:
+    """A draw from the prior, or the value where nothing is learned."""
+    if prior is None:
+        return jnp.asarray(value, dtype=float)
+    drawn = jnp.exp(jax.random.loggamma(rng_key, jnp.asarray(prior.shape, dtype=float)))
+    return jnp.maximum(drawn / prior.rate, 1e-290)
+
+
+def _draw_partition(
+    rng_key: jax.Array, concentration: jax.Array, num_groups: int, num_slots: int
+) -> tuple[jax.Array, jax.Array]:
+    """A draw from the Chinese restaurant process, and whether it needed more slots."""
+
+    def seat(
+        carry: tuple[jax.Array, jax.Array], uniform: jax.Array
+    ) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
+        sizes, full = carry
+        used = (sizes > 0).sum()
+        is_next = jnp.arange(num_slots) == used
+        weights = jnp.where(is_next, concentration, sizes)
+        running = jnp.cumsum(weights)
+        slot = jnp.argmax(running > uniform * running[-1])
+        full |= used == num_slots
+        return (sizes + (jnp.arange(num_slots) == slot), full), slot
+
+    uniforms = jax.random.uniform(rng_key, (num_groups,), dtype=float)
+    (_, full), z = jax.lax.scan(seat, (jnp.zeros(num_slots), jnp.asarray(False)), uniforms)
+    return z, full
+
+
+@dataclass(frozen=True)
+class AnnealedSharing:
+    """What decides the program: the sampler's design, the slots, and a known partition.
+
+    Attributes
+    ----------
+    design
+        Of the sampler.
+    num_slots
+        Room for clusters.
+    partition
+        Where the model knows it.
+    """
+
+    design: Design
+    num_slots: int
+    partition: tuple[int, ...] | None
+
+    def begin(self, data: AnnealedSharingData, rng_key: jax.Array) -> SweepState:
+        """Everything unknown from its prior, given the labels that are known."""
+        key_a, key_b, key_z, key_y = jax.random.split(rng_key, 4)
+        concentration = _draw(key_a, self.design.concentration, data.concentration)
+        beta = _draw(key_b, self.design.feature_prior, 1.0)
+        full = jnp.asarray(False)
+        if self.partition is None:
+            z, full = _draw_partition(key_z, concentration, self.design.num_groups, self.num_slots)
+        else:
+            z = jnp.asarray(self.partition)
+        arrays = data.arrays
+        drawn = label_gibbs.draw_labels(key_y, arrays.rows, arrays.label_counts, arrays.label_prior)
+        state = self.state(data, z, drawn, concentration, beta)
+        partition = state.partition._replace(overflow=full)
+        return state._replace(partition=partition)
+
+    def state(
+        self,
+        data: AnnealedSharingData,
+        z: jax.Array,
+        labels: jax.Array | None,
+        concentration: jax.Array,
+        beta: jax.Array,
+    ) -> SweepState:
+        """The state at given values of everything unknown."""
+        arrays = data.arrays
+        label_state, vectors = label_gibbs.init(
+            arrays.rows, arrays.label_counts, arrays.vectors, labels
+        )
+        layout = layout_of(self.design, arrays, beta)
+        partition = crp_gibbs.init(layout, vectors, z, self.num_slots)
+        return SweepState(partition, label_state, concentration, beta)
+
+    def transition(
+        self, data: AnnealedSharingData, reverse: bool
+    ) -> Callable[[jax.Array, SweepState, jax.Array], SweepState]:
+        """A sweep at a temperature."""
+        kernel = build_kernel(self.design, data.arrays, reverse)
+        return lambda key, state, temperature: kernel(key, state, temperature)[0]
+
+    def log_likelihood(self, data: AnnealedSharingData, state: SweepState) -> jax.Array:
+        """``log P(X | Y, z)``, of every block where blocks are independent."""
+        layout = layout_of(self.design, data.arrays, state.beta)
+        by_block = log_marginal(layout, state.partition.blocks)
+        independent = self.partition is not None and self.design.feature_prior is None
+        return by_block if independent else by_block.sum(keepdims=True)
+
+    def overflowed(self, state: SweepState) -> jax.Array:
+        """Whether a chain ran out of slots."""
+        return state.partition.overflow
+
+
+@dataclass(frozen=True)
+class AnnealedSharingProblem:
+    """A sharing model and a table, ready to be annealed."""
+
+    design: AnnealedSharing
+    data: AnnealedSharingData
+
+    def enlarged(self) -> AnnealedSharingProblem:
+        """The same with twice the slots."""
+        most = self.design.design.num_groups + 1
+        slots = min(2 * self.design.num_slots, most)
+        return replace(self, design=replace(self.design, num_slots=slots))
+
+    def states(self, unknown: dict[str, NDArray]) -> SweepState:
+        """States at draws ``(chains, ...)`` by name, as a sampler left them.
+
+        Draws with more clusters than there are slots overflow.
+        """
+        chains = len(unknown["z"])
+        values = {
+            "labels": unknown.get("latent_label"),
+            "concentration": unknown.get(
+                "concentration", np.full(chains, float(self.data.concentration))
+            ),
+            "beta": unknown.get("beta", np.ones(chains)),
+        }
+        with jax.enable_x64(True):
+            arrays = {k: None if v is None else jnp.asarray(v) for k, v in values.items()}
+
+            def state(z: jax.Array, given: dict[str, Any]) -> SweepState:
+                made = self.design.state(
+                    self.data, z, given["labels"], given["concentration"], given["beta"]
+                )
+                full = z.max() >= self.design.num_slots
+                return made._replace(partition=made.partition._replace(overflow=full))
+
+            return jax.vmap(state)(jnp.asarray(unknown["z"].astype(np.int32)), arrays)
+
+
+def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> AnnealedSharingProblem:
+    """Lay out a sharing model and a table for annealing."""
+    with jax.enable_x64(True):
+        problem = sharing_problem.pose(model, data, num_split_merge)
+        arrays = AnnealedSharingData(problem.data, jnp.asarray(problem.concentration, dtype=float))
+    partition, groups = problem.partition, problem.design.num_groups
+    if partition is None:
+        slots = min(groups + 1, 32)
+    else:
+        slots = int(partition.max()) + 1
+    known = None if partition is None else tuple(partition.tolist())
+    return AnnealedSharingProblem(AnnealedSharing(problem.design, slots, known), arrays)

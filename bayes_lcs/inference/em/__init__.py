@@ -1,0 +1,1 @@
+"""EM for mixtures of products of multinomials."""

@@ -1,0 +1,167 @@
+"""Columns merged into groups whose observed patterns of values are few.
+
+A product over columns does not care in which order it is taken: the factors of some columns can
+be multiplied once for every pattern that occurs in them, in place of once for every row. Nothing is
+approximated. Which columns go together only decides how many groups there are: those whose values
+go together have fewer patterns, and so fit more to a group.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayes_lcs.data.rows.encoded_rows import EncodedColumns
+
+__all__ = ["PatternGroup", "group_columns"]
+
+SAMPLE_ROWS = 4096
+"""Rows that are looked at to choose which columns to put together."""
+
+MOST_COMPARED = 160
+"""With more columns than this, which go together is decided by how common their ones are."""
+
+FAILURES = 6
+"""Columns tried in vain before a group is closed."""
+
+
+class PatternGroup(NamedTuple):
+    """Some columns and the patterns that occur in them.
+
+    Attributes
+    ----------
+    columns
+        The columns.
+    patterns : (P, len(columns))
+        Codes of each pattern; -1 is missing.
+    codes : (N,)
+        The pattern of each row.
+    """
+
+    columns: tuple[int, ...]
+    patterns: NDArray[np.int64]
+    codes: NDArray[np.int32]
+
+
+class _Group:
+    """A group that grows column by column."""
+
+    def __init__(self, table: EncodedColumns) -> None:
+        self.table = table
+        self.columns: list[int] = []
+        self.codes = np.zeros(table.num_rows, np.int32)
+        self.patterns = np.zeros((1, 0), np.int64)
+
+    def add(self, column: int, limit: int) -> bool:
+        """Take a column in, unless more than ``limit`` patterns are the result of two or more."""
+        ones = self.table.ones(column)
+        if ones is not None:
+            return self._add_ones(column, ones, limit)
+        digits, base = _digits(self.table, column)
+        mixed = self.codes.astype(np.int64) * base + digits
+        found = np.flatnonzero(np.bincount(mixed, minlength=1))
+        if self.columns and len(found) > limit:
+            return False
+        recode = np.zeros(len(self.patterns) * base, np.int32)
+        recode[found] = np.arange(len(found))
+        self.codes = recode[mixed]
+        value = found % base
+        value = np.where(value == self.table.num_values[column], -1, value)
+        self.patterns = np.column_stack([self.patterns[found // base], value])
+        self.columns.append(column)
+        return True
+
+    def _add_ones(self, column: int, ones: NDArray, limit: int) -> bool:
+        """The same, touching only the rows that hold a one."""
+        old, place = np.unique(self.codes[ones], return_inverse=True)
+        size = len(self.patterns)
+        if self.columns and size + len(old) > limit:
+            return False
+        self.codes[ones] = size + place
+        zeros = np.column_stack([self.patterns, np.zeros(size, np.int64)])
+        more = np.column_stack([self.patterns[old], np.ones(len(old), np.int64)])
+        self.patterns = np.vstack([zeros, more])
+        self.columns.append(column)
+        return True
+
+    def done(self) -> PatternGroup:
+        return PatternGroup(tuple(self.columns), self.patterns, self.codes)
+
+
+def _digits(table: EncodedColumns, column: int) -> tuple[NDArray, int]:
+    """A column without negative codes: missing is one value more."""
+    codes = table.column(column)
+    size = table.num_values[column]
+    missing = codes < 0
+    return (np.where(missing, size, codes), size + 1) if missing.any() else (codes, size)
+
+
+def group_columns(table: EncodedColumns, limit: int) -> list[PatternGroup]:
+    """Merge all columns into groups of at most ``limit`` patterns; a column with more is alone.
+
+    Examples
+    --------
+    >>> from bayes_lcs.data.rows.encoded_rows import DenseRows
+    >>> codes = np.array([[0, 0, 0], [1, 1, 0], [0, 0, 1], [1, 1, 1]])
+    >>> [group.columns for group in group_columns(DenseRows(codes, (2, 2, 2)), limit=2)]
+    [(0, 1), (2,)]
+    """
+    width = len(table.num_values)
+    sparse = [table.ones(column) for column in range(width)]
+    if width > MOST_COMPARED or any(ones is not None for ones in sparse):
+        # Common ones meet in few patterns of one group, and then touch a row once.
+        sizes = [np.inf if ones is None else len(ones) for ones in sparse]
+        return _in_order(table, sorted(range(width), key=lambda f: -sizes[f]), limit)
+    return _by_likeness(table, limit)
+
+
+def _in_order(table: EncodedColumns, order: list[int], limit: int) -> list[PatternGroup]:
+    groups: list[PatternGroup] = []
+    group = _Group(table)
+    for column in order:
+        if not group.add(column, limit):
+            groups.append(group.done())
+            group = _Group(table)
+            group.add(column, limit)
+    return [*groups, group.done()] if group.columns else groups
+
+
+def _by_likeness(table: EncodedColumns, limit: int) -> list[PatternGroup]:
+    """Start with the column of most values; add whichever adds fewest patterns for its size."""
+    step = max(table.num_rows // SAMPLE_ROWS, 1)
+    width = len(table.num_values)
+    # One more than the code: missing is then 0.
+    sample = [table.column(f)[::step].astype(np.int64) + 1 for f in range(width)]
+    groups: list[PatternGroup] = []
+    left = sorted(range(width), key=lambda f: (-table.num_values[f], f))
+    while left:
+        group = _Group(table)
+        group.add(left.pop(0), limit)
+        failures = 0
+        candidates = list(left)
+        while candidates and failures < FAILURES:
+            codes = group.codes[::step].astype(np.int64)
+            sizes = {f: _num_patterns(codes, sample[f], table.num_values[f]) for f in candidates}
+            candidates = [f for f in candidates if sizes[f] <= limit]
+            if not candidates:
+                break
+            now = len(np.unique(codes))
+            best = min(candidates, key=lambda f: (_growth(sizes[f] / now, table.num_values[f]), f))
+            candidates.remove(best)
+            if group.add(best, limit):
+                left.remove(best)
+            else:
+                failures += 1
+        groups.append(group.done())
+    return groups
+
+
+def _num_patterns(codes: NDArray, digits: NDArray, size: int) -> int:
+    return int(np.count_nonzero(np.bincount(codes * (size + 1) + digits)))
+
+
+def _growth(factor: float, size: int) -> float:
+    """How much of the patterns that a column could add it does add; between 0 and 1."""
+    return float(np.log(factor) / np.log(size)) if size > 1 else 0.0

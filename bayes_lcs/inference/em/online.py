@@ -1,0 +1,56 @@
+"""Stepwise EM: parameters that move with every batch of rows (Cappé and Moulines 2009).
+
+Mean statistics of a row are a moving average, ``s <- (1 - g_t) s + g_t s(batch)`` with
+``g_t = (t + 2)^-decay`` (their eq. 14, with the step of Liang and Klein 2009); the parameters are
+the M-step's at ``s`` times the weight of all rows seen so far, so that a prior counts less and
+less. For
+``1/2 < decay <= 1`` this converges to a stationary point of the likelihood of endless rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bayes_lcs.core.mixture_types import MixtureModel, MixtureParameters, MixtureStatistics
+
+__all__ = ["StepwiseState", "stepwise_init", "stepwise_step"]
+
+
+class StepwiseState(NamedTuple):
+    """Mean statistics of a row, the weight of the rows seen, and the number of batches."""
+
+    mean: MixtureStatistics
+    weight: float
+    num_batches: int
+
+
+def stepwise_init(statistics: MixtureStatistics, weight: float) -> StepwiseState:
+    """Begin with the statistics of a first batch."""
+    return StepwiseState(_scaled(statistics, 1.0 / weight), weight, 1)
+
+
+def stepwise_step(
+    model: MixtureModel,
+    state: StepwiseState,
+    statistics: MixtureStatistics,
+    weight: float,
+    decay: float,
+) -> tuple[StepwiseState, MixtureParameters]:
+    """Move towards the statistics of one more batch, taken at the present parameters."""
+    gain = (state.num_batches + 2.0) ** -decay
+    old, new = _scaled(state.mean, 1.0 - gain), _scaled(statistics, gain / weight)
+    mean = MixtureStatistics(
+        old.components + new.components,
+        old.cells + new.cells,
+        old.log_likelihood + new.log_likelihood,
+    )
+    state = StepwiseState(mean, state.weight + weight, state.num_batches + 1)
+    return state, model.update(_scaled(mean, state.weight))
+
+
+def _scaled(statistics: MixtureStatistics, factor: float) -> MixtureStatistics:
+    return MixtureStatistics(
+        statistics.components * factor,
+        statistics.cells * factor,
+        statistics.log_likelihood * factor,
+    )

@@ -1,0 +1,1 @@
+"""Collapsed Gibbs and Metropolis kernels, and the driver that runs chains."""

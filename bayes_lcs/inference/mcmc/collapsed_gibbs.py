@@ -1,0 +1,339 @@
+"""One sweep of the collapsed sampler for the sharing models with conjugate blocks.
+
+Invariant distribution: the posterior of all that is unknown, with ``phi`` and ``theta`` integrated
+out: the partition (clustered naive Bayes), missing labels, the concentration, the feature prior.
+The sweep composes the kernels of this folder; what a model does not leave open is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bayes_lcs.core.dirichlet_jax import (
+    log_dirichlet_multinomial,
+    log_gamma_density,
+    log_rising,
+)
+from bayes_lcs.core.priors import Gamma
+from bayes_lcs.inference.mcmc import crp_concentration as concentration_update
+from bayes_lcs.inference.mcmc import crp_gibbs, dirichlet_concentration, label_gibbs, split_merge
+from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
+from bayes_lcs.inference.mcmc.crp_gibbs import PartitionState
+from bayes_lcs.inference.mcmc.label_gibbs import LabelState, LatentRows
+
+__all__ = [
+    "Design",
+    "ProblemData",
+    "SweepInfo",
+    "SweepState",
+    "build_kernel",
+    "init",
+]
+
+
+class SweepState(NamedTuple):
+    """Everything unknown, and the counts that go with it."""
+
+    partition: PartitionState
+    labels: LabelState | None
+    concentration: jax.Array
+    beta: jax.Array
+
+
+class SweepInfo(NamedTuple):
+    """What is kept of each sweep.
+
+    Attributes
+    ----------
+    z : (U,)
+        Slot of each group.
+    num_clusters
+        Number of blocks.
+    largest
+        Size of the largest block.
+    entropy
+        Entropy of the block sizes in nats.
+    log_joint
+        ``log P(X, Y, z)`` and the log densities of what is learned.
+    labels : (M,)
+        Current labels of the rows without one.
+    label_probabilities : (M, L)
+        Conditional probabilities from which they were drawn.
+    moved, split_merge_accepted
+        Groups that changed their block; accepted split-merge moves.
+    """
+
+    z: jax.Array
+    num_clusters: jax.Array
+    largest: jax.Array
+    entropy: jax.Array
+    log_joint: jax.Array
+    concentration: jax.Array
+    beta: jax.Array
+    labels: jax.Array
+    label_probabilities: jax.Array
+    moved: jax.Array
+    split_merge_accepted: jax.Array
+
+
+Kernel = Callable[..., tuple[SweepState, SweepInfo]]
+
+
+@dataclass(frozen=True)
+class Design:
+    """What is unknown, and shapes: everything that decides which program is compiled.
+
+    Attributes
+    ----------
+    knows_partition
+        Whether the model fixes the partition.
+    concentration, feature_prior
+        The priors of what is learned, or None.
+    scales
+        Distinct scales of a symmetric feature prior, for its tables.
+    max_count
+        Largest count there can be.
+    num_split_merge
+        Split-merge proposals a sweep.
+    """
+
+    num_groups: int
+    num_labels: int
+    knows_partition: bool
+    concentration: Gamma | None
+    feature_prior: Gamma | None
+    scales: tuple[float, ...]
+    max_count: int
+    num_split_merge: int
+
+    def kernel(self, data: ProblemData) -> Kernel:
+        """The sweep over these data."""
+        return build_kernel(self, data)
+
+
+class ProblemData(NamedTuple):
+    """The arrays that the sweeps read and never change.
+
+    Attributes
+    ----------
+    layout
+        Dimensions and tables; of the prior mean where the feature prior is learned.
+    vectors : (U, D)
+        Counts of the labelled rows of each group.
+    label_counts : (U, L)
+        Their labels; the first row carries all where the model shares ``phi``.
+    label_prior : (L,)
+        Dirichlet parameters of the labels.
+    rows
+        The rows without a label, or None.
+    """
+
+    layout: BlockLayout
+    vectors: jax.Array
+    label_counts: jax.Array
+    label_prior: jax.Array
+    rows: LatentRows | None
+
+
+def init(
+    design: Design,
+    data: ProblemData,
+    partition: jax.Array,
+    concentration: jax.Array | float,
+    num_slots: int,
+    rng_key: jax.Array,
+) -> SweepState:
+    """Start at a partition, with missing labels drawn given the known ones."""
+    drawn = label_gibbs.draw_labels(rng_key, data.rows, data.label_counts, data.label_prior)
+    labels, vectors = label_gibbs.init(data.rows, data.label_counts, data.vectors, drawn)
+    return SweepState(
+        crp_gibbs.init(data.layout, vectors, partition, num_slots),
+        labels,
+        jnp.asarray(concentration, dtype=float),
+        jnp.asarray(design.feature_prior.mean if design.feature_prior else 1.0, dtype=float),
+    )
+
+
+class _Tally(NamedTuple):
+    """What the moves of a sweep report, together."""
+
+    moved: jax.Array
+    accepted: jax.Array
+    probabilities: jax.Array
+
+
+Move = Callable[[jax.Array, SweepState, _Tally], tuple[SweepState, _Tally]]
+
+
+def layout_of(design: Design, data: ProblemData, beta: jax.Array) -> BlockLayout:
+    """Dimensions and tables, under a learned feature prior those of its present value."""
+    if design.feature_prior is None:
+        return data.layout
+    scales = np.asarray(design.scales)
+    return dirichlet_concentration.symmetric_layout(data.layout, scales, design.max_count, beta)
+
+
+def _conjugate_moves(
+    design: Design, data: ProblemData, layout: BlockLayout, temperature: Any, reverse: bool
+) -> list[Move]:
+    """Moves of the partition and of missing labels, which need the tables of a feature prior."""
+    moves: list[Move] = []
+
+    def vectors_of(state: SweepState) -> jax.Array:
+        return data.vectors if state.labels is None else state.labels.vectors
+
+    def sweep(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
+        partition, vectors = state.partition, vectors_of(state)
+        if design.feature_prior is not None or state.labels is not None:
+            partition = crp_gibbs.forget(layout, vectors, partition)
+        update = crp_gibbs.build_kernel(layout, reverse)
+        partition, info = update(key, partition, vectors, state.concentration, temperature)
+        tally = tally._replace(moved=info.num_moved.astype(jnp.int32))
+        return state._replace(partition=partition), tally
+
+    def split(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
+        propose = split_merge.build_kernel(layout)
+        partition, info = propose(
+            key, state.partition, vectors_of(state), state.concentration, temperature
+        )
+        accepted = tally.accepted + info.accepted.astype(jnp.int32)
+        return state._replace(partition=partition), tally._replace(accepted=accepted)
+
+    def label(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
+        assert state.labels is not None
+        assert data.rows is not None
+        update = label_gibbs.build_kernel(layout, data.rows, data.label_prior, reverse)
+        labels, partition, info = update(
+            key, state.labels, state.partition, layout.prior, temperature
+        )
+        state = state._replace(partition=partition, labels=labels)
+        return state, tally._replace(probabilities=info.probabilities)
+
+    if not design.knows_partition:
+        moves.append(sweep)
+        if design.num_groups > 1:
+            moves += [split] * design.num_split_merge
+    if data.rows is not None:
+        moves.append(label)
+    return moves
+
+
+def _prior_moves(design: Design, data: ProblemData, temperature: Any, reverse: bool) -> list[Move]:
+    """Moves of what is learned."""
+    moves: list[Move] = []
+    gamma, learned = design.concentration, design.feature_prior
+
+    def concentrate(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
+        assert gamma is not None
+        move = concentration_update.build_kernel(gamma, design.num_groups)
+        start = concentration_update.ConcentrationState(state.concentration)
+        after, _ = move(key, start, (state.partition.sizes > 0).sum())
+        return state._replace(concentration=after.concentration), tally
+
+    def walk(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
+        assert learned is not None
+        move = dirichlet_concentration.build_kernel(learned, data.layout, reverse)
+        start = dirichlet_concentration.FeaturePriorState(state.beta)
+        after, _ = move(key, start, state.partition.blocks, temperature)
+        layout = layout_of(design, data, after.beta)
+        partition = state.partition._replace(
+            log_marginals=log_marginal(layout, state.partition.blocks)
+        )
+        return state._replace(beta=after.beta, partition=partition), tally
+
+    if gamma is not None:
+        moves.append(concentrate)
+    if learned is not None:
+        moves.append(walk)
+    return moves
+
+
+def build_kernel(design: Design, data: ProblemData, reverse: bool = False) -> Kernel:
+    """The whole sweep, as ``kernel(rng_key, state, temperature=1.0)``.
+
+    At a temperature ``t`` the invariant distribution has the likelihood of the features to the
+    power ``t``. Reversed, the same moves are made in the opposite order, which is the reversal of
+    the sweep in time: each move by itself is reversible.
+    """
+    log_joint = _build_log_joint(design, data)
+
+    def kernel(
+        rng_key: jax.Array, state: SweepState, temperature: Any = 1.0
+    ) -> tuple[SweepState, SweepInfo]:
+        keys = iter(jax.random.split(rng_key, 4 + design.num_split_merge))
+        zero = jnp.zeros((), dtype=jnp.int32)
+        tally = _Tally(zero, zero, jnp.zeros((0, design.num_labels)))
+        priors = _prior_moves(design, data, temperature, reverse)
+        if reverse:
+            for move in reversed(priors):
+                state, tally = move(next(keys), state, tally)
+        layout = layout_of(design, data, state.beta)
+        moves = _conjugate_moves(design, data, layout, temperature, reverse)
+        for move in reversed(moves) if reverse else moves:
+            state, tally = move(next(keys), state, tally)
+        if not reverse:
+            for move in priors:
+                state, tally = move(next(keys), state, tally)
+        return state, _info(design, state, tally, log_joint(state))
+
+    return kernel
+
+
+def _info(design: Design, state: SweepState, tally: _Tally, log_joint: jax.Array) -> SweepInfo:
+    sizes = state.partition.sizes
+    share = sizes.astype(float) / design.num_groups  # of int32 alone it would be float32
+    entropy = -jnp.where(sizes > 0, share * jnp.log(jnp.where(sizes > 0, share, 1.0)), 0.0).sum()
+    return SweepInfo(
+        z=state.partition.z.astype(jnp.uint16 if sizes.size < 2**16 else jnp.uint32),
+        num_clusters=(sizes > 0).sum(),
+        largest=sizes.max(),
+        entropy=entropy,
+        log_joint=log_joint,
+        concentration=state.concentration,
+        beta=state.beta,
+        labels=jnp.zeros(0, dtype=jnp.int32) if state.labels is None else state.labels.labels,
+        label_probabilities=tally.probabilities,
+        moved=tally.moved,
+        split_merge_accepted=tally.accepted,
+    )
+
+
+def _build_log_joint(design: Design, data: ProblemData) -> Callable[[SweepState], jax.Array]:
+    """``log P(X, Y, z)``, with the log prior densities of what is learned.
+
+    What no sweep changes is computed here, once.
+    """
+
+    def log_labels(label_counts: jax.Array) -> jax.Array:
+        return log_dirichlet_multinomial(label_counts, data.label_prior).sum()
+
+    log_known_labels = log_labels(data.label_counts)
+    log_factorials = log_rising(1.0, jnp.arange(design.num_groups))
+
+    def log_partition(state: SweepState) -> jax.Array:
+        """``log P(z | a)`` of the Chinese restaurant."""
+        sizes = state.partition.sizes
+        a = state.concentration
+        inside = jnp.log(a) + log_factorials[jnp.maximum(sizes, 1) - 1]
+        return jnp.where(sizes > 0, inside, 0.0).sum() - log_rising(a, design.num_groups)
+
+    def log_joint(state: SweepState) -> jax.Array:
+        total = state.partition.log_marginals.sum()
+        total += log_known_labels if state.labels is None else log_labels(state.labels.label_counts)
+        if not design.knows_partition:
+            total += log_partition(state)
+        for gamma, value in (
+            (design.concentration, state.concentration),
+            (design.feature_prior, state.beta),
+        ):
+            if gamma is not None:
+                total += log_gamma_density(value, gamma.shape, gamma.rate)
+        return total
+
+    return log_joint

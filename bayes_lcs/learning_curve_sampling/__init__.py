@@ -1,0 +1,1 @@
+"""Learning-curve sampling: train on as many rows as pay off."""

@@ -1,0 +1,303 @@
+"""Trains an estimator on nested samples of a source and measures what that takes.
+
+The first places of the random order are the hold-out; training takes those after it, so that no
+model ever sees a row on which it is scored.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bayes_lcs.core.errors import DataNote
+from bayes_lcs.io.sampler import FileSampler, Rows, RowSource
+from bayes_lcs.learning_curve_sampling.default_sizes import default_holdout_size
+from bayes_lcs.learning_curve_sampling.fit_checkpoints import fit_arrays, fit_from_arrays
+from bayes_lcs.learning_curve_sampling.training_run import Fit, Mode, RowScores
+from bayes_lcs.learning_curve_sampling.truncated_training import Abbreviation
+from bayes_lcs.runtime.checkpoints import fingerprint, is_keeping, work
+
+__all__ = ["EstimatorTrainer"]
+
+
+class EstimatorTrainer:
+    """A live estimator; satisfies `bayes_lcs.learning_curve_sampling.training_run.Trainer`.
+
+    Parameters
+    ----------
+    estimator
+        Cloned for every run, so that the user's own is left as it is.
+    source
+        Where the rows come from.
+    holdout_size
+        Rows kept for scoring; None for :func:`default_holdout_size`.
+    abbreviation
+        How the stages are cut short; None trains them to the end.
+    scoring
+        ``scoring(model, X, y)``, a number or a score for each row; by default the estimator's own
+        ``score``.
+    clock
+        Tells the time in seconds.
+
+    Attributes
+    ----------
+    holdout_size
+        Rows kept for scoring.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        source: RowSource,
+        *,
+        holdout_size: int | None = None,
+        abbreviation: Abbreviation | None = None,
+        scoring: Callable[..., Any] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.clock = clock
+        self.abbreviated = abbreviation is not None
+        self._estimator, self._source, self._scoring = estimator, source, scoring
+        self._abbreviation = abbreviation
+        self._is_noted = isinstance(source, FileSampler)  # reading announces missing cells
+        self._short = None if abbreviation is None else abbreviation.parameters(estimator)
+        start = clock()
+        if holdout_size is None:
+            holdout_size = default_holdout_size(source.num_rows)
+        if not 0 < holdout_size < source.num_rows:
+            raise ValueError(
+                f"a hold-out of {holdout_size} rows leaves nothing of {source.num_rows} rows to "
+                "train on; choose a smaller one (holdout_size=, --holdout), or let it follow the "
+                "number of rows by leaving it out"
+            )
+        self.holdout_size = holdout_size
+        self._holdout = source.take(0, holdout_size)
+        self.setup_seconds = clock() - start
+        self._pass_seconds = self.setup_seconds
+        self._cached: tuple[int, Rows] | None = None
+        self._digest = ""
+        self._is_mean: dict[type, bool] = {}
+        self._seen: set[tuple[int, int | None]] = set()  # sizes and components of runs so far
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that there are to train on."""
+        return self._source.num_rows - self.holdout_size
+
+    def read_seconds(self, size: int) -> float:
+        """Expected time of reading: that of the last pass, if another is needed."""
+        needed = self._source.needs_pass(self.holdout_size + size)
+        return self._pass_seconds if needed else 0.0
+
+    def fit(
+        self, size: int, mode: Mode, *, start: Fit | None = None, components: int | None = None
+    ) -> Fit:
+        """Train on the first ``size`` rows after the hold-out, and score."""
+        fit = self._kept(
+            ("fit", size, mode, components),
+            self._estimator,
+            lambda: self._measured(
+                size, mode, lambda rows: self._train(rows, mode, start, components), components
+            ),
+        )
+        is_first = (size, components) not in self._seen
+        self._seen.add((size, components))
+        return replace(fit, is_first=is_first)
+
+    def _kept(self, what: tuple[Any, ...], like: Any, train: Callable[[], Fit]) -> Fit:
+        """The run, or what was written down of it; one that Ctrl-C cut short goes on within."""
+        with work("fit", self._identity(), *what) as written:
+            known = None if written.state is None else fit_from_arrays(written.state, like)
+            if known is not None:
+                return known
+            fit = train()
+            if not fit.interrupted:
+                written.end(partial(fit_arrays, fit))
+        return fit
+
+    def _identity(self) -> str:
+        """What a checkpoint is only taken up with: the hold-out stands for all rows."""
+        if not is_keeping():
+            return ""
+        if not self._digest:
+            rules = (_anywhere(self._estimator), self._abbreviation, self._scoring)
+            self._digest = fingerprint(*rules, self._source.num_rows, *self._holdout)
+        return self._digest
+
+    def _measured(
+        self, size: int, mode: Mode, train: Callable[[Rows], Any], components: int | None = None
+    ) -> Fit:
+        began = self.clock()
+        rows = self._rows(size)
+        read = self.clock()
+        with warnings.catch_warnings():
+            if self._is_noted:  # the missing cells of later samples are not news
+                warnings.simplefilter("ignore", DataNote)
+            model = train(rows)
+        self._is_noted = True
+        trained = self.clock()
+        score, row_scores = self.score(model)
+        scored = self.clock()
+        return Fit(
+            size,
+            mode,
+            score,
+            _iterations(model),
+            fit_seconds=trained - read,
+            score_seconds=scored - trained,
+            read_seconds=read - began,
+            components=components,
+            model=model,
+            interrupted=bool(getattr(model, "interrupted_", False)),
+            row_scores=row_scores,
+        )
+
+    def fit_baseline(self, baseline: Any, size: int) -> Fit:
+        """Train another estimator on the first rows, to be the zero of the scale of benefit."""
+        from sklearn.base import clone
+
+        own = min(size, self.num_rows)
+        return self._kept(
+            ("baseline", _anywhere(baseline), own),
+            baseline,
+            lambda: self._measured(own, "full", lambda rows: _fit(clone(baseline), rows)),
+        )
+
+    def warm_up(self, size: int) -> float:
+        """One short run that is thrown away; its seconds. Compilers make first runs slow."""
+        began = self.clock()
+        if "max_iter" in self._estimator.get_params(deep=False):
+            from sklearn.base import clone
+
+            rows = self._rows(min(size, self.num_rows))
+            self._seen.add((min(size, self.num_rows), None))
+            with _unconverged_is_fine():
+                _fit(clone(self._estimator).set_params(max_iter=1), rows)
+        return self.clock() - began
+
+    def score(self, model: Any) -> tuple[float, RowScores | None]:
+        """Return the score on the hold-out, and the scores of its rows if their mean is the score.
+
+        Rows have scores where the estimator has ``score_samples``, where it is a classifier that
+        is scored by its accuracy, and where ``scoring`` returns an array.
+        """
+        X, y = self._holdout
+        found: Any = None
+        if self._scoring is not None:
+            found = self._scoring(model, X, y)
+        elif self._is_mean.get(type(model), True):
+            found = _row_scores(model, X, y)
+        if found is None or (self._scoring is None and type(model) not in self._is_mean):
+            whole = _score(model, X, y)
+            # A class may define its score as something else than the mean over rows.
+            is_mean = found is not None and math.isclose(found.mean(), whole, rel_tol=1e-6)
+            self._is_mean[type(model)] = is_mean
+            found = found if is_mean else whole
+        each = np.asarray(found, np.float64)
+        if each.shape not in ((), (self.holdout_size,)):
+            raise ValueError(
+                f"scoring returned an array of shape {each.shape}; it must return a number, or one "
+                f"score for each of the {self.holdout_size} rows"
+            )
+        score = float(each.mean())
+        if not math.isfinite(score):
+            raise ValueError(
+                f"the score on the hold-out is {score}; a value that training never met may have "
+                "probability 0: smooth the model, or pass scoring="
+            )
+        return score, each if each.ndim else None
+
+    def _rows(self, size: int) -> Rows:
+        """The sample, kept until another size is asked for."""
+        if self._cached is None or self._cached[0] != size:
+            self._cached = None  # not two samples in memory at once
+            stop = self.holdout_size + size
+            passes, began = self._source.needs_pass(stop), self.clock()
+            rows = self._source.take(self.holdout_size, stop)
+            if passes:
+                self._pass_seconds = self.clock() - began
+            self._cached = (size, rows)
+        return self._cached[1]
+
+    def _train(self, rows: Rows, mode: Mode, start: Fit | None, components: int | None) -> Any:
+        from sklearn.base import clone
+
+        own = {} if components is None else {"n_components": components}
+        if mode == "final" and start is not None and _can_go_on(start.model):
+            model = copy.deepcopy(start.model)
+            known = self._estimator.get_params(deep=False)
+            # Where it runs is not written down with a model.
+            full = {key: known[key] for key in (*(self._short or {}), "executor") if key in known}
+            return _fit(model.set_params(**full, warm_start=True), rows)
+        model = clone(self._estimator).set_params(**own)
+        if mode != "abbreviated":
+            return _fit(model, rows)
+        if self._short is not None:
+            with _unconverged_is_fine():
+                return _fit(model.set_params(**self._short), rows)
+        assert self._abbreviation is not None
+        for step in range(int(self._abbreviation.value)):
+            if rows.y is None:
+                model.partial_fit(rows.X)
+            elif step == 0 and hasattr(model, "predict_proba"):
+                model.partial_fit(rows.X, rows.y, classes=np.unique(rows.y))
+            else:
+                model.partial_fit(rows.X, rows.y)
+        return model
+
+
+def _fit(model: Any, rows: Rows) -> Any:
+    return model.fit(rows.X) if rows.y is None else model.fit(rows.X, rows.y)
+
+
+def _score(model: Any, X: Any, y: Any) -> float:
+    return float(model.score(X) if y is None else model.score(X, y))
+
+
+def _row_scores(model: Any, X: Any, y: Any) -> RowScores | None:
+    """Return the scores of single rows, where the estimator has some."""
+    from sklearn.base import is_classifier
+
+    if y is None and hasattr(model, "score_samples"):
+        return np.asarray(model.score_samples(X), np.float64)
+    if y is not None and is_classifier(model) and np.ndim(y) == 1:
+        return np.asarray(np.asarray(model.predict(X)) == np.asarray(y), np.float64)
+    return None
+
+
+def _anywhere(estimator: Any) -> Any:
+    """The estimator without its executor, which decides nothing."""
+    from sklearn.base import clone
+
+    if "executor" not in estimator.get_params(deep=False):
+        return estimator
+    return clone(estimator).set_params(executor=None)
+
+
+def _can_go_on(model: Any) -> bool:
+    """Whether fitting again can begin with the parameters found."""
+    return "warm_start" in model.get_params(deep=False)
+
+
+def _iterations(model: Any) -> float:
+    """Iterations of the run, by the estimator's own count."""
+    count = getattr(model, "n_iter_", None)
+    return 1.0 if count is None else float(max(np.max(count), 1))
+
+
+class _unconverged_is_fine(warnings.catch_warnings):
+    """Runs that are cut short on purpose do not warn that they have not converged."""
+
+    def __enter__(self) -> None:
+        from sklearn.exceptions import ConvergenceWarning
+
+        super().__enter__()
+        warnings.simplefilter("ignore", ConvergenceWarning)

@@ -1,0 +1,305 @@
+"""Comparing models by their evidence: Bayes factors, probabilities, and a verdict where one is due.
+
+An evidence that was estimated has an interval, and so has everything made from it. Where the
+intervals of the two best models overlap there is no verdict.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from bayes_lcs.core.errors import InterruptedWarning
+from bayes_lcs.data.grouped_table import require_table
+from bayes_lcs.inference.condition import condition
+from bayes_lcs.inference.diagnostics import judge, warn_of_fits
+from bayes_lcs.model_evidence.averaged_predictions import predict_in_pieces
+from bayes_lcs.model_evidence.evidence import conditional_evidence, evidence
+from bayes_lcs.model_evidence.log_evidence import EvidenceWarning, LogEvidence
+from bayes_lcs.runtime.executors.protocol import Executor
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayes_lcs.data.grouped_table import GroupedTable
+
+__all__ = ["Comparison", "LogBayesFactor", "compare"]
+
+FloatArray = NDArray[np.float64]
+
+STRENGTHS = ((5.0, "very strongly"), (3.0, "strongly"), (1.0, "positively"), (0.0, "barely"))
+"""Log Bayes factors in words (Kass and Raftery 1995, whose scale is twice the logarithm)."""
+
+NEGLIGIBLE = 1e-6
+"""A model whose probability cannot exceed this is left out of averaged predictions."""
+
+DRAWS, CHAINS = 500, 2
+"""Behind averaged predictions, where a model has to be sampled."""
+
+
+class LogBayesFactor(NamedTuple):
+    """Log of a ratio of evidences, with its interval."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Models side by side on one table.
+
+    Attributes
+    ----------
+    models
+        As they were given.
+    data
+        The table.
+    evidences
+        Log evidence of each, or of the labels given the features.
+    prior
+        Prior probability of each, ``(M,)``.
+    conditional
+        Whether evidences are ``log P(Y | X)``.
+    seed
+        Of everything that was, or will be, drawn.
+    interrupted
+        Whether Ctrl-C left models out, or cut short the estimate of the last one.
+    """
+
+    models: tuple[Any, ...]
+    data: GroupedTable
+    evidences: tuple[LogEvidence, ...]
+    prior: FloatArray
+    conditional: bool
+    seed: int
+    interrupted: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The models' names, or in full where two have the same."""
+        names = [model.name for model in self.models]
+        if len(set(names)) == len(names):
+            return tuple(names)
+        return tuple(repr(model) for model in self.models)
+
+    @property
+    def order(self) -> list[int]:
+        """Positions of the models, the highest evidence first."""
+        return sorted(range(len(self.models)), key=lambda i: -self.evidences[i].value)
+
+    def log_bayes_factor(self, one: int, other: int) -> LogBayesFactor:
+        """Log evidence of one model less that of another, by their positions."""
+        a, b = self.evidences[one], self.evidences[other]
+        return LogBayesFactor(a.value - b.value, a.lower - b.upper, a.upper - b.lower)
+
+    def probabilities(self) -> FloatArray:
+        """Posterior probability of each model, ``(M,)``."""
+        return self._probabilities([found.value for found in self.evidences])
+
+    def probability_intervals(self) -> FloatArray:
+        """Lowest and highest probability of each model within all intervals, ``(M, 2)``."""
+        lower = [found.lower for found in self.evidences]
+        upper = [found.upper for found in self.evidences]
+        result = np.empty((len(self.models), 2))
+        for i in range(len(self.models)):
+            for end, (own, others) in enumerate(((lower, upper), (upper, lower))):
+                values = list(others)
+                values[i] = own[i]
+                result[i, end] = self._probabilities(values)[i]
+        return result
+
+    def _probabilities(self, logs: Sequence[float]) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            joint = np.asarray(logs) + np.log(self.prior)
+        result: FloatArray = np.exp(joint - logsumexp(joint))
+        return result
+
+    def table(self) -> pd.DataFrame:
+        """One row a model, the best first: evidence, Bayes factor against the best, probability."""
+        import pandas as pd
+
+        best = self.order[0]
+        probability, intervals = self.probabilities(), self.probability_intervals()
+        rows = []
+        for i in self.order:
+            found, factor = self.evidences[i], self.log_bayes_factor(i, best)
+            rows.append(
+                {
+                    "model": self.names[i],
+                    "log_evidence": found.value,
+                    "lower": found.lower,
+                    "upper": found.upper,
+                    "standard_error": found.standard_error,
+                    "log_bayes_factor": factor.value,
+                    "probability": probability[i],
+                    "probability_lower": intervals[i, 0],
+                    "probability_upper": intervals[i, 1],
+                    "method": found.method,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def verdict(self) -> str:
+        """Which model the data support, in words, or that they do not say."""
+        if len(self.models) == 1:
+            return f"{self.names[0]} stands alone: there is nothing to compare it with."
+        best, *others = self.order
+        # Not the second best: of another one less may be known.
+        second = max(others, key=lambda i: self.evidences[i].upper)
+        factor = self.log_bayes_factor(best, second)
+        shaky = [
+            self.names[i]
+            for i in (best, second)
+            if (ends := self.evidences[i].bracket) is not None and not ends.agrees
+        ]
+        if factor.lower <= 0.0:
+            return (
+                f"No verdict: the intervals of {self.names[best]} and {self.names[second]} overlap "
+                f"(log Bayes factor {factor.value:.2f}, between {factor.lower:.2f} and "
+                f"{factor.upper:.2f})."
+            )
+        word = next(word for least, word in STRENGTHS if factor.lower >= least)
+        doubt = f" The two ends for {', '.join(shaky)} disagree, though." if shaky else ""
+        what = "labels, given the features," if self.conditional else "data"
+        return (
+            f"The {what} support {self.names[best]} {word}: at least e^{factor.lower:.1f} to one "
+            f"against {self.names[second]}.{doubt}"
+        )
+
+    def predict_proba(
+        self, rows: Any, *, unseen: Literal["missing", "error"] = "missing"
+    ) -> FloatArray:
+        """Probability of each label for each row, averaged over the models, eq. (3.8).
+
+        Models whose probability cannot exceed a millionth are left out.
+
+        Parameters
+        ----------
+        rows
+            New rows, of known groups or of groups never seen: a pandas, polars or Arrow frame, a
+            table, or the path of a CSV or Parquet file.
+        unseen : {"missing", "error"}
+            What a feature value never seen in training is.
+
+        Warns
+        -----
+        SamplingWarning
+            Once, with the models that had to be sampled and did not converge.
+        """
+        probability, highest = self.probabilities(), self.probability_intervals()[:, 1]
+        kept = [i for i in range(len(self.models)) if highest[i] > NEGLIGIBLE]
+        weights = probability[kept] / probability[kept].sum()
+        total: Any = 0.0
+        fits = {}
+        rows = self.data.encode(rows, unseen=unseen)  # once for all models
+        for weight, i in zip(weights, kept, strict=True):
+            posterior = condition(
+                self.models[i], self.data, draws=DRAWS, chains=CHAINS, seed=self.seed
+            )
+            fits[self.names[i]] = judge(posterior)
+            total = total + weight * predict_in_pieces(posterior, rows, unseen)
+        warn_of_fits(fits, DRAWS, CHAINS, remedy="predict with bl.sample(model, data, draws=...)")
+        result: FloatArray = np.asarray(total)
+        return result
+
+    def __str__(self) -> str:
+        table = self.table()[["model", "log_evidence", "standard_error", "probability", "method"]]
+        return f"{table.to_string(index=False)}\n{self.verdict()}"
+
+
+def compare(
+    models: Sequence[Any],
+    data: GroupedTable,
+    conditional: bool = False,
+    *,
+    prior: Sequence[float] | None = None,
+    precision: float | None = None,
+    max_chains: int | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+    known: Mapping[Any, LogEvidence] | None = None,
+    executor: Executor | None = None,
+) -> Comparison:
+    """Compare models by their evidence on one table.
+
+    Parameters
+    ----------
+    models
+        Any of the four, with any hyper-parameters.
+    conditional
+        Compare by ``log P(Y | X)``, how well the features tell the labels, and not by
+        ``log P(X, Y)``, how well the model describes both.
+    prior
+        Prior odds of the models, in any units; even by default.
+    precision, max_chains, seed
+        As for :func:`bayes_lcs.evidence`.
+    known
+        Evidences that are known already, by model; they are not looked for again.
+    executor
+        As for :func:`bayes_lcs.evidence`.
+
+    Warns
+    -----
+    InterruptedWarning
+        After Ctrl-C, if there is something to show: the models that were finished.
+
+    Examples
+    --------
+    >>> import bayes_lcs as bl
+    >>> data, truth = bl.meeting_requests(seed=0, rows_per_person=60)
+    >>> data = data.select_groups(range(8))
+    >>> found = bl.compare([bl.NoSharing(), bl.CompleteSharing(), bl.ClusteredNaiveBayes()], data)
+    >>> found.table()["model"][0]
+    'Clustered Naive Bayes'
+    >>> found.verdict()[:50]
+    'The data support Clustered Naive Bayes very strong'
+    """
+    require_table(data)
+    given = tuple(models)
+    if not given:
+        raise ValueError("give at least one model to compare")
+    odds = np.ones(len(given)) if prior is None else np.asarray(prior, dtype=np.float64)
+    if odds.shape != (len(given),) or not (np.isfinite(odds) & (odds >= 0)).all() or not odds.any():
+        raise ValueError(
+            f"prior must have one number, not negative, for each of the {len(given)} models, and "
+            f"not only zeros; got {prior!r}"
+        )
+    how = conditional_evidence if conditional else evidence
+    options: dict[str, Any] = {"precision": precision, "max_chains": max_chains, "seed": seed}
+    options["executor"] = executor
+    found: list[LogEvidence] = []
+    interrupted = False
+    for model in given:
+        if known is not None and model in known:
+            found.append(known[model])
+            continue
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                found.append(how(model, data, progress=progress, **options))
+            except KeyboardInterrupt:
+                if not found:
+                    raise
+                interrupted = True
+        for warning in caught:
+            about = EvidenceWarning if issubclass(warning.category, EvidenceWarning) else None
+            message = f"{model.name}: {warning.message}" if about else str(warning.message)
+            warnings.warn(message, about or warning.category, stacklevel=2)
+        interrupted |= found[-1].interrupted
+        if interrupted:
+            warnings.warn(
+                f"interrupted: {len(found)} of {len(given)} models are compared",
+                InterruptedWarning,
+                stacklevel=2,
+            )
+            break
+    kept, odds = given[: len(found)], odds[: len(found)]
+    prior_kept = odds / odds.sum() if odds.any() else np.full(len(odds), 1.0 / len(odds))
+    return Comparison(kept, data, tuple(found), prior_kept, conditional, seed, interrupted)

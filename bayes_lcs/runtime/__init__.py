@@ -1,0 +1,1 @@
+"""Run long work: progress, Ctrl-C, checkpoints, atomic files and executors. No statistics."""

@@ -1,0 +1,1 @@
+"""Executors: this process, worker processes, Dask and JAX devices."""

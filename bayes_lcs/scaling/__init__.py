@@ -1,1 +1,0 @@
-"""How much data, and where it is processed."""

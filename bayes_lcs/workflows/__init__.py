@@ -1,0 +1,1 @@
+"""Whole jobs, as the commands run them: compute, then write files."""

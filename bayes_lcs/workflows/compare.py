@@ -1,0 +1,158 @@
+"""Comparing the four models on a table: the whole job, and the files that it leaves."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayes_lcs.core.errors import DataError, NotExactError
+from bayes_lcs.data.grouped_table import GroupedTable
+from bayes_lcs.inference.datatree import exact_datatree
+from bayes_lcs.inference.exact.exact import exact
+from bayes_lcs.inference.exact.posterior import ExactPosterior
+from bayes_lcs.inference.posterior import Posterior, sample
+from bayes_lcs.model_evidence.compare import Comparison, compare
+from bayes_lcs.model_evidence.evidence import evidence_of
+from bayes_lcs.models.clustered_naive_bayes import ClusteredNaiveBayes
+from bayes_lcs.models.complete_sharing import CompleteSharing
+from bayes_lcs.models.no_sharing import NoSharing
+from bayes_lcs.models.prototype import Prototype
+from bayes_lcs.plots.evidence import plot_evidence
+from bayes_lcs.plots.partitions import plot_coclustering, plot_num_clusters
+from bayes_lcs.plots.save import save_picture
+from bayes_lcs.report.compare import MOST_DRAWN, TableComparison
+from bayes_lcs.report.safe_csv import free_name, write_csv
+from bayes_lcs.runtime.atomic_files import save_datatree
+from bayes_lcs.runtime.executors.protocol import Executor
+from bayes_lcs.runtime.memory import fits
+from bayes_lcs.workflows.resource_estimates import partitions_memory
+
+__all__ = [
+    "ComparisonInterrupted",
+    "compare_table",
+    "save_comparison",
+    "save_evidence",
+]
+
+FOUR_MODELS = (NoSharing(), CompleteSharing(), Prototype(), ClusteredNaiveBayes())
+
+
+class ComparisonInterrupted(KeyboardInterrupt):
+    """Ctrl-C before all models had their evidence, with those that have."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        super().__init__()
+        self.comparison = comparison
+
+
+def compare_table(
+    data: GroupedTable,
+    *,
+    seed: int = 0,
+    draws: int = 1000,
+    chains: int = 4,
+    precision: float | None = None,
+    executor: Executor | None = None,
+) -> TableComparison:
+    """Compare the four models on the rows with a label, and predict the others.
+
+    Parameters
+    ----------
+    draws, chains
+        Of the posterior of clustered naive Bayes, where it has to be sampled.
+    precision
+        Standard error of evidences to aim at, as for :func:`bayes_lcs.evidence`.
+    executor
+        Where chains run; None is this process.
+
+    Raises
+    ------
+    ComparisonInterrupted
+        After Ctrl-C, with the models that were finished.
+    """
+    known, unknown = data.labelled(), data.unlabelled()
+    if not known.num_rows:
+        raise DataError("no row has a label: there is nothing to learn from")
+    *_, clustered = FOUR_MODELS
+    summed: ExactPosterior | None = None
+    if fits(partitions_memory(known.num_groups)):
+        with suppress(NotExactError):
+            summed = exact(clustered, known)
+    evidences = None if summed is None else {clustered: evidence_of(summed)}
+    comparison = compare(
+        FOUR_MODELS, known, seed=seed, precision=precision, known=evidences, executor=executor
+    )
+    if comparison.interrupted:
+        raise ComparisonInterrupted(comparison)
+    posterior: ExactPosterior | Posterior
+    if summed is not None:
+        posterior, partition, method = summed, summed.map_partition(), "exact"
+    else:
+        posterior = sample(
+            clustered, known, draws=draws, chains=chains, seed=seed, executor=executor
+        )
+        made = posterior.datatree["posterior"].sizes["draw"]
+        partition, method = posterior.partition(), f"{chains} chains of {made} draws"
+    predictions = None
+    if unknown.num_rows and not (isinstance(posterior, Posterior) and posterior.interrupted):
+        predictions = unknown.to_frame()
+        chances = [f"P({name})" for name in data.label_values]
+        taken = {*chances, *predictions.columns}
+        predictions = predictions.rename(
+            columns={name: free_name(name, taken) for name in predictions if name in chances}
+        )
+        for name, column in zip(chances, comparison.predict_proba(unknown).T, strict=True):
+            predictions[name] = column
+    return TableComparison(comparison, posterior, partition, method, predictions, seed)
+
+
+def save_evidence(comparison: Comparison, folder: Path) -> Path:
+    """Write the table of evidences; one that Ctrl-C cut short is marked."""
+    table = comparison.table()
+    if comparison.interrupted:
+        table["interrupted"] = [comparison.evidences[i].interrupted for i in comparison.order]
+        table["models_left_out"] = len(FOUR_MODELS) - len(comparison.models)
+    return write_csv(table, folder / "evidence.csv")
+
+
+def save_comparison(found: TableComparison, folder: Path) -> list[Path]:
+    """Write tables, pictures and the netCDF file."""
+    posterior: Any = found.posterior
+    written = [save_evidence(found.comparison, folder)]
+    groups = pd.DataFrame(
+        {"group": list(posterior.group_names), "cluster": found.partition.astype(int)}
+    )
+    written.append(write_csv(groups, folder / "partition.csv"))
+    if found.predictions is not None:
+        written.append(write_csv(found.predictions, folder / "predictions.csv"))
+    results = [found.comparison.evidences[i] for i in found.comparison.order]
+    written.append(
+        save_picture(folder / "evidence.png", (7, 3), lambda ax: plot_evidence(results, ax))
+    )
+    written.append(
+        save_picture(
+            folder / "num_clusters.png",
+            (5, 3.2),
+            lambda ax: plot_num_clusters(posterior.num_clusters(), ax),
+        )
+    )
+    names = posterior.group_names
+    if len(names) <= MOST_DRAWN:
+        matrix = np.asarray(posterior.coclustering())
+        written.append(
+            save_picture(
+                folder / "coclustering.png",
+                (8.5, 7.2),
+                lambda ax: plot_coclustering(matrix, found.partition, names, ax),
+            )
+        )
+    if isinstance(posterior, Posterior):
+        written.append(posterior.save(folder / "posterior.nc"))
+    else:
+        tree = exact_datatree(posterior, seed=found.seed)
+        written.append(save_datatree(tree, folder / "posterior.nc"))
+    return written
