@@ -44,7 +44,7 @@ def test_what_not_every_system_has_is_used_in_one_place() -> None:
 
 
 PROGRAM = """
-import multiprocessing.resource_tracker, os, pathlib, signal, sys
+import multiprocessing.popen_fork, multiprocessing.resource_tracker, os, pathlib, signal, sys
 import jax, joblib, numpyro, pandas, pyarrow.parquet, skops.io  # have ways of their own
 
 for name in ("sched_getaffinity", "posix_fadvise", "posix_fallocate", "fork", "sysconf",
@@ -54,6 +54,7 @@ for name in ("sched_getaffinity", "posix_fadvise", "posix_fallocate", "fork", "s
 for name in ("SIGKILL", "SIGHUP", "SIGUSR1", "pthread_sigmask", "pthread_kill", "sigwait"):
     if hasattr(signal, name):
         delattr(signal, name)
+multiprocessing.popen_fork.Popen.kill = multiprocessing.popen_fork.Popen.terminate  # as on Windows
 multiprocessing.resource_tracker._HAVE_SIGMASK = False  # which was found out before
 for name in ("fcntl", "grp", "pwd", "resource", "termios"):
     sys.modules[name] = None

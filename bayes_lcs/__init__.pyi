@@ -1,0 +1,87 @@
+# The only list of public names: __init__.py loads them from here, type checkers read it too.
+from .classification.partial_scan.estimator import PartialScanClassifier as PartialScanClassifier
+from .classification.partial_scan.loop import DriftWarning as DriftWarning
+from .classification.partial_scan.result import Scan as Scan
+from .classification.shared_naive_bayes import (
+    SharedNaiveBayesClassifier as SharedNaiveBayesClassifier,
+)
+from .clustering.coresets.coreset import Coreset as Coreset
+from .clustering.coresets.coreset import coreset as coreset
+from .clustering.coresets.stream import CoresetStream as CoresetStream
+from .clustering.coresets.tree import coreset_tree as coreset_tree
+from .clustering.generalized.estimator import GeneralizedClusterer as GeneralizedClusterer
+from .clustering.kmeans.estimator import KMeans as KMeans
+from .clustering.kmeans.online import OnlineKMeans as OnlineKMeans
+from .clustering.mixture.estimator import MixtureClusterer as MixtureClusterer
+from .core.errors import CheckpointWarning as CheckpointWarning
+from .core.errors import DataError as DataError
+from .core.errors import DataNote as DataNote
+from .core.errors import DataWarning as DataWarning
+from .core.errors import ExecutorError as ExecutorError
+from .core.errors import InterruptedWarning as InterruptedWarning
+from .core.errors import NotExactError as NotExactError
+from .core.priors import Gamma as Gamma
+from .core.schema import Schema as Schema
+from .data.counts_table import CountedTable as CountedTable
+from .data.datasets import load_dataset as load_dataset
+from .data.grouped_table import GroupedTable as GroupedTable
+from .data.read_counts import read_counts as read_counts
+from .data.read_grouped import read_grouped as read_grouped
+from .data.rows.array_sampler import row_source as row_source
+from .data.rows.encoded_dataset import CodedFiles as CodedFiles
+from .data.rows.encoded_dataset import code_files as code_files
+from .data.rows.minhash import min_hash as min_hash
+from .data.simulated_meetings import meeting_requests as meeting_requests
+from .evaluation.cluster_accuracy import clustering_accuracy as clustering_accuracy
+from .evaluation.cluster_accuracy import clustering_learning_curve as clustering_learning_curve
+from .evaluation.cross_validation import cross_validate as cross_validate
+from .evaluation.learning_curves import average_learning_curve as average_learning_curve
+from .evaluation.learning_curves import learning_curve as learning_curve
+from .evaluation.loo import LeaveOutWarning as LeaveOutWarning
+from .evaluation.loo import LeftOut as LeftOut
+from .evaluation.loo import leave_one_out as leave_one_out
+from .evaluation.losses import MeanLoss as MeanLoss
+from .evaluation.losses import asymmetric_loss_curve as asymmetric_loss_curve
+from .evaluation.losses import mean_loss as mean_loss
+from .evaluation.losses import row_losses as row_losses
+from .inference.diagnostics import SamplingWarning as SamplingWarning
+from .inference.exact.exact import exact as exact
+from .inference.exact.posterior import ExactPosterior as ExactPosterior
+from .inference.posterior import Posterior as Posterior
+from .inference.posterior import sample as sample
+from .io.sampler import RowSource as RowSource
+from .io.sampler import number_blocks as number_blocks
+from .learning_curve_sampling.convergence import convergence_curves as convergence_curves
+from .learning_curve_sampling.result import LearningCurveResult as LearningCurveResult
+from .learning_curve_sampling.sample import learning_curve_sample as learning_curve_sample
+from .model_evidence.compare import Comparison as Comparison
+from .model_evidence.compare import compare as compare
+from .model_evidence.evidence import conditional_evidence as conditional_evidence
+from .model_evidence.evidence import evidence as evidence
+from .model_evidence.evidence_curve import evidence_curve as evidence_curve
+from .model_evidence.log_evidence import EvidenceWarning as EvidenceWarning
+from .model_evidence.log_evidence import LogEvidence as LogEvidence
+from .models.clustered_naive_bayes import ClusteredNaiveBayes as ClusteredNaiveBayes
+from .models.complete_sharing import CompleteSharing as CompleteSharing
+from .models.no_sharing import NoSharing as NoSharing
+from .models.prototype import Prototype as Prototype
+from .plots.cluster_profiles import plot_cluster_profiles as plot_cluster_profiles
+from .plots.evidence import plot_evidence as plot_evidence
+from .plots.evidence import plot_evidence_curve as plot_evidence_curve
+from .plots.learning_curve import plot_convergence_curves as plot_convergence_curves
+from .plots.learning_curve import plot_iterations as plot_iterations
+from .plots.learning_curve import plot_sampling_curve as plot_sampling_curve
+from .plots.learning_curve import plot_stopping_line as plot_stopping_line
+from .plots.losses import plot_learning_curves as plot_learning_curves
+from .plots.losses import plot_loss_curve as plot_loss_curve
+from .plots.mixture import plot_em_trace as plot_em_trace
+from .plots.mixture import plot_mixture_profiles as plot_mixture_profiles
+from .plots.partitions import plot_coclustering as plot_coclustering
+from .plots.partitions import plot_num_clusters as plot_num_clusters
+from .plots.scan import plot_scan as plot_scan
+from .runtime.checkpoints import checkpoints as checkpoints
+from .runtime.executors.factory import executor as executor
+from .workflows.load import load as load
+
+__all__: list[str]
+__version__: str
