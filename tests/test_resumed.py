@@ -14,7 +14,7 @@ from bayes_lcs.inference.ais import driver
 from bayes_lcs.inference.exact import partition_function, subset_convolution
 from bayes_lcs.io.formats import csv as csv_format
 from bayes_lcs.io.formats import parquet as parquet_format
-from bayes_lcs.model_evidence import averaged_predictions
+from bayes_lcs.model_evidence import compare
 from bayes_lcs.runtime import checkpoints as module
 from bayes_lcs.workflows import scan as scan_files
 from bayes_lcs.workflows.coreset import coreset_of_file
@@ -122,7 +122,7 @@ def averaged(data):
     found = bl.compare([CNB(), bl.NoSharing()], data, prior=[0.5, 0.5])
     with (
         mock.patch.object(bl.Comparison, "probability_intervals", return_value=np.ones((2, 2))),
-        mock.patch.object(averaged_predictions, "ROWS_AT_ONCE", 7),
+        mock.patch.object(compare, "ROWS_AT_ONCE", 7),
     ):
         return {"chances": found.predict_proba(data)}
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.errors import announce_files, print_json, readable, say, writable_folder
 from bayes_lcs.cli.executor_options import asked_executor, layout_of
 from bayes_lcs.cli.options import (
@@ -25,6 +24,7 @@ from bayes_lcs.cli.options import (
     Scheduler,
     Seed,
     Workers,
+    as_asked,
 )
 from bayes_lcs.cli.output import Output
 from bayes_lcs.cli.resume import prepare

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.errors import (
     announce_files,
     plain_table,
@@ -33,6 +32,7 @@ from bayes_lcs.cli.options import (
     Scheduler,
     Seed,
     Workers,
+    as_asked,
 )
 from bayes_lcs.cli.output import Output
 from bayes_lcs.cli.resume import prepare

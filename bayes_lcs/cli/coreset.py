@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from bayes_lcs.cli.asked import as_asked
 from bayes_lcs.cli.errors import announce_files, print_json, readable, say, writable_folder
 from bayes_lcs.cli.executor_options import asked_executor
 from bayes_lcs.cli.options import (
@@ -23,6 +22,7 @@ from bayes_lcs.cli.options import (
     Scheduler,
     Seed,
     Workers,
+    as_asked,
 )
 from bayes_lcs.cli.output import Output
 from bayes_lcs.cli.resume import prepare

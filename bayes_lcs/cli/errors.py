@@ -10,6 +10,8 @@ import _thread
 import functools
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import sys
@@ -23,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bayes_lcs.cli.wording import for_the_command
 from bayes_lcs.core.errors import DataNote, ExecutorError
 from bayes_lcs.core.escape import visible, visible_json
 from bayes_lcs.runtime.memory import human_bytes
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "announce_files",
+    "for_the_command",
     "plain_table",
     "polite",
     "print_json",
@@ -43,6 +45,48 @@ __all__ = [
     "shown_name",
     "writable_folder",
 ]
+
+_NAME = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+"""A column name as ``repr`` writes it."""
+_OPTIONS = ("bins", "categorical", "ignore", "draws")
+_ONLY_IN_PYTHON = re.compile(
+    r"\b(delimiter|edges|encoding|features|kind|label_values|"
+    r"split_merge|values|warmup)="
+)
+_NOTE = "what is written with = is for the Python functions, which can do more than the command"
+
+
+def for_the_command(message: str) -> str:
+    """Name options as the command has them, and say so of those that it has not.
+
+    Examples
+    --------
+    >>> for_the_command("leave it out with ignore=['x y'] or bin it with bins={'x y': 4}")
+    "leave it out with --ignore 'x y' or bin it with --bins 'x y=4'"
+    >>> for_the_command("to leave out both: ignore=['a', 'b c']")
+    "to leave out both: --ignore a --ignore 'b c'"
+    >>> print(for_the_command("pass encoding='latin-1'"))
+    pass encoding='latin-1' (what is written with = is for the Python functions, which can do ...
+    """
+    message = message.replace("missing_values=", "--missing")
+    message = re.sub(r" or edges=\{.*?: \[\.\.\.\]\}", "", message)  # of Python only
+    message = re.sub(
+        rf"(ignore|categorical)=\[({_NAME}(?:, {_NAME})*)\]",
+        lambda found: " ".join(
+            f"--{found.group(1)} {shlex.quote(name[1:-1])}"
+            for name in re.findall(_NAME, found.group(2))
+        ),
+        message,
+    )
+    message = message.replace("pass header=False", "pass --no-header")
+    message = re.sub(
+        r"bins=\{(['\"])(.*?)\1: (\d+)\}",
+        lambda found: f"--bins {shlex.quote(found.group(2) + '=' + found.group(3))}",
+        message,
+    )
+    message = re.sub(rf"(?<![-\w'\"])({'|'.join(_OPTIONS)})=(?![\w\[{{])", r"--\1", message)
+    return f"{message} ({_NOTE})" if _ONLY_IN_PYTHON.search(message) else message
+
 
 BAD_INPUT, INTERRUPTED = 2, 130
 BAD_ERRORS = (ValueError, TypeError, FileNotFoundError, FileExistsError, IsADirectoryError)

@@ -1,9 +1,10 @@
-"""Options that several commands have, and under which heading each is shown in the help."""
+"""Options that several commands share, and the headings under which the help shows them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,6 +24,7 @@ __all__ = [
     "Scheduler",
     "Seed",
     "Workers",
+    "as_asked",
 ]
 
 LARGEST_SEED = 2**32 - 1
@@ -90,3 +92,20 @@ Scheduler = Annotated[
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Workers of the executor.", rich_help_panel=RUN)
 ]
+
+
+NOT_SHOWN = frozenset(
+    {"file", "seed", "out", "force", "as_json", "resume", "executor", "scheduler", "workers"}
+)
+"""Shown elsewhere in the report, or without influence on what it says."""
+
+
+def as_asked(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """A command's parameters, as ``locals()`` has them in its first line.
+
+    Examples
+    --------
+    >>> as_asked({"file": "a.csv", "clusters": 3, "seed": 0})
+    {'clusters': 3}
+    """
+    return {name: value for name, value in parameters.items() if name not in NOT_SHOWN}

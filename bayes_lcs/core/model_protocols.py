@@ -1,11 +1,15 @@
-"""What inference needs to know of a model, and nothing more.
+"""Protocols through which inference uses models.
 
-``models`` and ``inference`` never import each other; they meet here.
+``models`` and ``inference`` never import each other; both import this module. It also holds the
+parameters and statistics of a mixture of products of multinomials as plain arrays. There the values
+of all features lie on one flat axis of cells, feature after feature
+(`bayes_lcs.core.schema.Schema`). It is the first axis: a row reads all components of few cells, so
+these lie side by side in memory.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +20,9 @@ from bayes_lcs.core.schema import Schema
 
 __all__ = [
     "KnownPartitionModel",
+    "MixtureModel",
+    "MixtureParameters",
+    "MixtureStatistics",
     "NaiveBayesModel",
     "PartitionModel",
     "PrototypeModel",
@@ -84,3 +91,54 @@ class PrototypeModel(NaiveBayesModel, Protocol):
 
     def log_label_marginal(self, counts: GroupCounts) -> float:
         """``log P(Y)``, which depends on neither prototype nor strength."""
+
+
+class MixtureParameters(NamedTuple):
+    """``weights`` are ``pi_k``, ``(K,)``; ``cells`` are ``theta_{k,f,v}``, ``(C, K)``."""
+
+    weights: FloatArray
+    cells: FloatArray
+
+    @property
+    def num_components(self) -> int:
+        """Number of components ``K``."""
+        return int(self.weights.shape[0])
+
+
+class MixtureStatistics(NamedTuple):
+    """Sums over rows of what EM needs, at some parameters.
+
+    Attributes
+    ----------
+    components : (K,)
+        Expected weight of the rows of each component.
+    cells : (C, K)
+        Expected weight of the rows of each component that have each value; missing cells are in
+        none.
+    log_likelihood
+        Sum of weight times ``log p(x)``.
+    """
+
+    components: FloatArray
+    cells: FloatArray
+    log_likelihood: float
+
+
+class MixtureModel(Protocol):
+    """What EM needs to know of a model."""
+
+    @property
+    def schema(self) -> Schema:
+        """Numbers of values."""
+
+    def update(self, statistics: MixtureStatistics) -> MixtureParameters:
+        """The parameters that maximise the expected complete log posterior (the M-step)."""
+
+    def totals(self, statistics: MixtureStatistics) -> FloatArray:
+        """Counts, prior included, of which each probability is a share, ``(1 + C, K)``.
+
+        The first row is that of the weights, the others are those of the cells.
+        """
+
+    def log_prior(self, parameters: MixtureParameters) -> float:
+        """What is added to the log-likelihood to make the objective that EM climbs."""

@@ -110,7 +110,7 @@ class CountedTable(GroupedTable):
 
     @cached_property
     def _sha256(self) -> str:
-        from bayes_lcs.data.table_summary import sha256
+        from bayes_lcs.data.grouped_table import sha256
 
         digest = hashlib.sha256(sha256(self).encode("ascii"))
         # By the number of rows, not by the type of the arrays: equal counts have equal hashes.

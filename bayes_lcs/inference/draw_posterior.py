@@ -1,25 +1,31 @@
-"""Drawing from the posterior of any sharing model: one entrance to the samplers of this folder."""
+"""Draw from the posterior of any sharing model with the sampler that fits it."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from bayes_lcs.core.model_protocols import KnownPartitionModel, PrototypeModel
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.data.grouped_table import GroupedTable
-from bayes_lcs.inference.mcmc import prototype, sharing_problem
+from bayes_lcs.inference.mcmc import collapsed_gibbs, prototype
+from bayes_lcs.inference.mcmc.collapsed_gibbs import MOST_SINGLETONS
 from bayes_lcs.inference.mcmc.driver import ChainProblem, run_chains
 from bayes_lcs.inference.mcmc.executor_chains import spread_chains
 from bayes_lcs.inference.posterior_draws import PosteriorDraws
 from bayes_lcs.runtime.executors.protocol import Executor
 from bayes_lcs.runtime.memory import require_memory
 
-__all__ = ["draw_posterior", "draws_memory"]
+if TYPE_CHECKING:
+    from bayes_lcs.core.model_protocols import PartitionModel
+    from bayes_lcs.data.grouped_table import GroupedTable
+
+__all__ = ["draw_posterior", "drawn_partitions", "draws_memory"]
 
 BYTES_PER_NUMBER, NUMBERS_SEARCHED = 55.0, 2**25
 """Memory of draws that are made, concatenated and searched for a partition estimate, which looks at
@@ -56,7 +62,7 @@ def draw_posterior(
             raise TypeError(f"{name} must be a whole number, got {value!r}")
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
-    sharing_problem.start_of(start, data.num_groups)
+    collapsed_gibbs.start_of(start, data.num_groups)
     sweeps = draws // 2 if warmup is None else warmup
     # Compiling the sampler takes memory too, but not where it is compiled already.
     require_memory(
@@ -64,13 +70,13 @@ def draw_posterior(
         f"keeping {draws:,} draws of {chains:,} chains",
         "Take fewer draws or chains, or keep fewer of the sweeps with thin=",
     )
-    problem = _posed(model, data, sweeps, split_merge, start)
+    build = partial(_build_problem, model, data, sweeps, split_merge, start)
+    problem = build()
     numbers = {"draws": draws, "warmup": sweeps, "chains": chains, "thin": thin, "seed": seed}
     if executor is None:
         found = run_chains(problem, **numbers, progress=progress)
     else:
-        pose = partial(_posed, model, data, sweeps, split_merge, start)
-        found = spread_chains(executor, pose, problem, **numbers, progress=progress)
+        found = spread_chains(executor, build, problem, **numbers, progress=progress)
     info = dict(found.info)
     if isinstance(model, KnownPartitionModel):
         for name in ("num_clusters", "largest", "entropy", "moved", "split_merge_accepted"):
@@ -120,13 +126,13 @@ def _numbers_of_a_draw(model: Any, data: GroupedTable) -> int:
     return data.num_groups + int((data.labels < 0).sum()) + drawn
 
 
-def _posed(
+def _build_problem(
     model: Any, data: GroupedTable, warmup: int, split_merge: int, start: str
 ) -> ChainProblem:
     with jax.enable_x64(True):
         if isinstance(model, PrototypeModel):
             return prototype.pose(model, data, num_adapt=warmup)
-        return sharing_problem.pose(model, data, split_merge, start)
+        return collapsed_gibbs.pose(model, data, split_merge, start)
 
 
 def _check_model_and_data(model: Any, data: Any) -> None:
@@ -143,3 +149,38 @@ def _check_model_and_data(model: Any, data: Any) -> None:
             f"{strangers} rows belong to groups that are not of this table, as in rows encoded for "
             "prediction; make a table of all rows with bl.GroupedTable.from_frame"
         )
+
+
+def drawn_partitions(
+    model: PartitionModel,
+    data: GroupedTable,
+    *,
+    draws: int,
+    chains: int,
+    warmup: int,
+    thin: int,
+    seed: int,
+    progress: bool | None = None,
+    executor: Executor | None = None,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Partitions ``(chains, draws, U)`` and their ``log P(X, Y, z)`` ``(chains, draws)``.
+
+    Up to 256 groups chains start far apart, beyond they are grown: out of many blocks, which would
+    have to become fewer, chains of many groups do not find.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C, also if there are draws: too few of them are of no use here.
+    """
+    numbers = {"draws": draws, "warmup": warmup, "chains": chains, "thin": thin, "seed": seed}
+    start = "apart" if data.num_groups <= MOST_SINGLETONS else "grown"
+    build = partial(_build_problem, model, data, 0, 1, start)
+    problem = build()
+    if executor is None:
+        found = run_chains(problem, **numbers, progress=progress)
+    else:
+        found = spread_chains(executor, build, problem, **numbers, progress=progress)
+    if found.interrupted:
+        raise KeyboardInterrupt
+    return found.info["z"].astype(np.int64), found.info["log_joint"]

@@ -1,34 +1,447 @@
 """Partition estimates: the minimiser of an expected loss over the posterior, and its credible ball.
 
-The losses are the variation of information and Binder's loss; the module `partition_search` has
-their formula and the search, which is not confined to the partitions that were drawn.
+The search is not confined to the partitions that were drawn.
+The losses, the variation of information and Binder's loss, have the form (Meila 2007; Binder 1978)
+
+    d(a, b) = sum_k f(|a_k|) + sum_l f(|b_l|) - 2 sum_{k,l} f(|a_k and b_l|),
+
+with ``f(n) = n log n`` for the variation of information (in nats times the number of groups) and
+``f(n) = n^2`` for Binder's loss (twice the number of pairs on which the two disagree). Moving one
+group changes the counts ``|a_k and b_l|`` of one cell per draw, so the search moves single groups,
+from several starts, until no move helps. A group can always move to an empty cluster.
+
+The gain of joining group ``g`` to cluster ``k`` is a mean over draws of ``f(n + 1) - f(n)``, where
+``n`` counts the members of ``k`` that the draw puts together with ``g``. Up to `MAX_DENSE_GROUPS`
+groups the gains of all groups and clusters are kept up to date (`_GainMatrix`), so that looking for
+a move is free and only a move costs a pass over the draws. For Binder's loss gains are sums of
+co-clustering probabilities, and a move does not read the draws at all (`_PairGains`). Beyond that
+many groups, gains are computed from the counts when a group is visited (`_CountTable`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
-from bayes_lcs.core.partitions import first_occurrence
-from bayes_lcs.inference.partition_search import (
-    best_partition,
-    distances,
-    loss_function,
-    loss_scale,
-)
+from bayes_lcs.core.partitions import coclustering_matrix, first_occurrence
 
 __all__ = [
+    "LOSSES",
     "CredibleBall",
     "PartitionEstimate",
+    "best_partition",
     "credible_ball",
+    "distances",
     "estimate_partition",
+    "loss_function",
+    "loss_scale",
     "partition_distance",
 ]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+LOSSES: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "vi": lambda n: n * np.log(np.maximum(n, 1.0)),
+    "binder": lambda n: n**2,
+}
+
+MAX_DENSE_GROUPS = 4000
+"""Groups up to which arrays of groups times clusters, or groups times groups, are made."""
+MAX_TABLE_NUMBERS = 2**26
+"""Entries of a `_CountTable`: a quarter of a gibibyte."""
+BLOCK_NUMBERS = 2**21
+"""Groups times draws times partitions that are counted at a time."""
+SCREENING_NUMBERS = 2**28
+"""Groups times draws times candidates that are counted to compare candidates."""
+SEARCH_DRAWS = 256
+"""Draws on which the search from several starts is made before the best is refined on all."""
+MAX_VISITS = 2_000_000
+"""Visits to groups beyond `MAX_DENSE_GROUPS`, over all starts and sweeps."""
+TOLERANCE = 1e-10
+"""Decrease of the loss, not divided by the number of groups or pairs, that counts as one."""
+
+
+def loss_function(loss: str) -> Callable[[FloatArray], FloatArray]:
+    """Return the ``f`` of a loss, or raise an error that lists the losses."""
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be 'vi' or 'binder', got {loss!r}")
+    return LOSSES[loss]
+
+
+def loss_scale(num_groups: int, loss: str) -> float:
+    """Divisor of reported losses: the number of groups, or of ordered pairs."""
+    return float(num_groups) if loss == "vi" else float(max(num_groups * (num_groups - 1), 1))
+
+
+def distances(partitions: IntArray, draws: IntArray, loss: str) -> FloatArray:
+    """Compute distances of partitions ``(C, U)`` from draws ``(S, U)``, ``(C, S)``.
+
+    Labels begin at 0; distances are not divided by `loss_scale`. Only the cells of contingency
+    tables that are not empty are visited, so time and memory do not grow with the numbers of
+    clusters.
+    """
+    num_groups = draws.shape[1]
+    values = loss_function(loss)(np.arange(num_groups + 1, dtype=np.float64))
+    result = np.empty((len(partitions), len(draws)))
+    step = max(BLOCK_NUMBERS // num_groups, 1)
+    for start in range(0, len(draws), step):
+        right, right_of, right_own = _indicators(draws[start : start + step], values)
+        size = len(right_own)
+        stride = max(BLOCK_NUMBERS // (num_groups * size), 1)
+        for first in range(0, len(partitions), stride):
+            left, left_of, left_own = _indicators(partitions[first : first + stride], values)
+            joint = (left.T @ right).tocoo()
+            both = np.bincount(
+                left_of[joint.coords[0]] * size + right_of[joint.coords[1]],
+                weights=values[joint.data],
+                minlength=len(left_own) * size,
+            ).reshape(len(left_own), size)
+            block = left_own[:, None] + right_own - 2.0 * both
+            result[first : first + stride, start : start + step] = block
+    return np.maximum(result, 0.0)
+
+
+def _indicators(
+    draws: IntArray, values: FloatArray
+) -> tuple[scipy.sparse.csr_array, IntArray, FloatArray]:
+    """Membership of groups in the clusters of all draws, ``(U, J)``.
+
+    Also the draw of each column, and the sum of ``values[size]`` over the clusters of each draw.
+    """
+    num_draws, num_groups = draws.shape
+    sizes = draws.max(axis=1) + 1
+    offsets = np.cumsum(sizes) - sizes
+    columns = (draws + offsets[:, None]).T.reshape(-1).astype(np.int32)
+    pointers = np.arange(num_groups + 1, dtype=np.int32) * num_draws
+    shape = (num_groups, int(sizes.sum()))
+    matrix = scipy.sparse.csr_array((np.ones(columns.size, np.int32), columns, pointers), shape)
+    draw_of = np.repeat(np.arange(num_draws), sizes)
+    held = np.bincount(columns, minlength=shape[1])
+    own = np.zeros(num_draws)
+    np.add.at(own, draw_of, values[held])
+    return matrix, draw_of.astype(np.int64), own
+
+
+class _Search:
+    """Moves of single groups that decrease the expected loss under weighted draws."""
+
+    def __init__(self, draws: IntArray, counts: IntArray, loss: str) -> None:
+        self.draws, self.loss = draws, loss
+        self.weights = counts / counts.sum()
+        self.num_groups = draws.shape[1]
+        values = loss_function(loss)(np.arange(self.num_groups + 2, dtype=np.float64))
+        self.steps = np.diff(values)  # f(n + 1) - f(n) at n
+
+    def expected(self, partitions: IntArray) -> FloatArray:
+        """Expected loss of each partition, computed afresh."""
+        return distances(partitions, self.draws, self.loss) @ self.weights
+
+    def descend(self, partition: IntArray, rng: np.random.Generator, max_sweeps: int) -> IntArray:
+        """Move groups until no move of one group decreases the expected loss."""
+        self._start(first_occurrence(partition))
+        for _ in range(max_sweeps):
+            moved = False
+            for group in rng.permutation(self._candidates()):
+                cost = self.steps[self.sizes] - 2.0 * self._gains(group)
+                own = self.z[group]
+                cost[own] = np.inf
+                best = int(np.argmin(cost))
+                stay = self.steps[self.sizes[own] - 1] - 2.0 * self._own_gain(group)
+                if cost[best] < stay - TOLERANCE:
+                    self._move(group, best)
+                    self.sizes[own] -= 1
+                    self.sizes[best] += 1
+                    self.z[group] = best
+                    moved = True
+                    if self.sizes.all() and not self._add_clusters():
+                        return first_occurrence(self.z)
+            if not moved:
+                break
+        return first_occurrence(self.z)
+
+    def _start(self, z: IntArray) -> None:
+        """Begin at a partition, with a few empty clusters."""
+        self.z = z
+        self.sizes = np.bincount(z, minlength=int(z.max()) + 9)
+
+    def _candidates(self) -> IntArray:
+        """Groups to visit in this sweep."""
+        return np.arange(self.num_groups)
+
+    def _add_clusters(self) -> bool:
+        """Append empty clusters; return False if there is no memory for them."""
+        self.sizes = np.append(self.sizes, np.zeros(len(self.sizes) // 2 + 8, np.int64))
+        return True
+
+    def _gains(self, group: int) -> FloatArray:
+        """Expected ``f(n + 1) - f(n)`` of joining each cluster."""
+        raise NotImplementedError
+
+    def _own_gain(self, group: int) -> float:
+        """The same for the group's own cluster, itself left out."""
+        raise NotImplementedError
+
+    def _move(self, group: int, new: int) -> None:
+        """Update the gains; labels and sizes are updated by the caller."""
+        raise NotImplementedError
+
+
+class _GainMatrix(_Search):
+    """Gains of all groups and clusters, ``(U, K)``, for any loss."""
+
+    def __init__(self, draws: IntArray, counts: IntArray, loss: str) -> None:
+        super().__init__(draws, counts, loss)
+        indicators = _indicators(draws, self.steps)[0].astype(np.int8)
+        self.columns = indicators.indices.reshape(self.num_groups, len(draws))
+        self.indicators = indicators.tocsc()
+
+    def _start(self, z: IntArray) -> None:
+        super()._start(z)
+        shape = (self.num_groups, len(self.sizes))
+        self.gain = np.full(shape, self.steps[0])
+        self.own = np.zeros(self.num_groups)
+        groups = np.arange(self.num_groups)
+        members = scipy.sparse.csr_array((np.ones(self.num_groups, np.int32), (groups, z)), shape)
+        step = max(BLOCK_NUMBERS // self.num_groups, 1)
+        for start in range(0, len(self.draws), step):
+            indicators, draw_of, _ = _indicators(self.draws[start : start + step], self.steps)
+            counts = (indicators.T @ members).tocsr()
+            weight = np.repeat(self.weights[start:][draw_of], np.diff(counts.indptr))
+            joined, left = counts.astype(np.float64), counts.astype(np.float64)
+            joined.data = weight * (self.steps[counts.data] - self.steps[0])
+            left.data = weight * self.steps[counts.data - 1]
+            self.gain += (indicators @ joined).toarray()
+            self.own += np.asarray((indicators @ left)[groups, z]).reshape(-1)
+
+    def _candidates(self) -> IntArray:
+        cost = self.steps[self.sizes] - 2.0 * self.gain
+        cost[np.arange(self.num_groups), self.z] = np.inf
+        stay = self.steps[self.sizes[self.z] - 1] - 2.0 * self.own
+        return np.flatnonzero(cost.min(axis=1) < stay - TOLERANCE)
+
+    def _add_clusters(self) -> bool:
+        super()._add_clusters()
+        new = len(self.sizes) - self.gain.shape[1]
+        self.gain = np.hstack([self.gain, np.full((self.num_groups, new), self.steps[0])])
+        return True
+
+    def _gains(self, group: int) -> FloatArray:
+        return self.gain[group]
+
+    def _own_gain(self, group: int) -> float:
+        return float(self.own[group])
+
+    def _move(self, group: int, new: int) -> None:
+        old, step = self.z[group], self.steps
+        in_old, in_new = self.z == old, self.z == new
+        in_old[group] = False
+        # Which groups each draw puts together with this one, ``(U, S)``.
+        together = self.indicators[:, self.columns[group]]
+        # Members of the two clusters among them, this one left out.
+        before, after = (together.T @ np.column_stack([in_old, in_new]).astype(np.int64)).T
+        changes = [
+            step[before] - step[before + 1],
+            step[np.maximum(before - 1, 0)] - step[before],
+            step[after + 1] - step[after],
+            step[after] - step[np.maximum(after - 1, 0)],
+        ]
+        change = together @ (np.stack(changes) * self.weights).T
+        self.gain[:, old] += change[:, 0]
+        self.gain[:, new] += change[:, 2]
+        self.own[in_old] += change[in_old, 1]
+        self.own[in_new] += change[in_new, 3]
+        self.own[group] = step[after] @ self.weights
+
+
+class _PairGains(_GainMatrix):
+    """The same for Binder's loss, where ``f(n + 1) - f(n) = 2 n + 1`` is linear."""
+
+    def __init__(self, draws: IntArray, counts: IntArray, loss: str) -> None:
+        _Search.__init__(self, draws, counts, loss)
+        self.together = coclustering_matrix(draws, counts)
+
+    def _start(self, z: IntArray) -> None:
+        _Search._start(self, z)
+        members = np.zeros((self.num_groups, len(self.sizes)))
+        members[np.arange(self.num_groups), z] = 1.0
+        self.gain = 1.0 + 2.0 * self.together @ members
+        self.own = self.gain[np.arange(self.num_groups), z] - 2.0
+
+    def _move(self, group: int, new: int) -> None:
+        old, pairs = self.z[group], 2.0 * self.together[:, group]
+        self.gain[:, old] -= pairs
+        self.gain[:, new] += pairs
+        in_old, in_new = self.z == old, self.z == new
+        self.own[in_old] -= pairs[in_old]
+        self.own[in_new] += pairs[in_new]
+        self.own[group] = self.gain[group, new] - 2.0
+
+
+class _CountTable(_Search):
+    """Counts of the clusters of draws and of the estimate, ``(J, K)``: for many groups."""
+
+    def __init__(self, draws: IntArray, counts: IntArray, loss: str) -> None:
+        super().__init__(draws, counts, loss)
+        sizes = draws.max(axis=1) + 1
+        self.num_rows = int(sizes.sum())
+        self.rows = np.ascontiguousarray((draws + (np.cumsum(sizes) - sizes)[:, None]).T)
+
+    def fits(self, num_clusters: int) -> bool:
+        """Return whether a table with this many clusters is allowed."""
+        return self.num_rows * num_clusters <= MAX_TABLE_NUMBERS
+
+    def _start(self, z: IntArray) -> None:
+        super()._start(z)
+        self.table = np.zeros((self.num_rows, len(self.sizes)), np.int32)
+        np.add.at(self.table, (self.rows, z[:, None]), 1)
+
+    def _add_clusters(self) -> bool:
+        super()._add_clusters()
+        if not self.fits(len(self.sizes)):
+            return False
+        new = len(self.sizes) - self.table.shape[1]
+        self.table = np.hstack([self.table, np.zeros((self.num_rows, new), np.int32)])
+        return True
+
+    def _gains(self, group: int) -> FloatArray:
+        return self.weights @ self.steps[self.table[self.rows[group]]]
+
+    def _own_gain(self, group: int) -> float:
+        counts = self.table[self.rows[group], self.z[group]]
+        return float(self.weights @ self.steps[counts - 1])
+
+    def _move(self, group: int, new: int) -> None:
+        self.table[self.rows[group], self.z[group]] -= 1
+        self.table[self.rows[group], new] += 1
+
+
+def best_partition(
+    draws: IntArray,
+    counts: IntArray,
+    loss: str,
+    *,
+    num_starts: int = 8,
+    max_sweeps: int = 1000,
+    seed: int = 0,
+) -> tuple[IntArray, float]:
+    """Find the partition of least expected loss, and its expected loss divided by `loss_scale`.
+
+    Up to `MAX_DENSE_GROUPS` groups the result is never worse than any draw, all groups together or
+    all groups apart, and no move of a single group improves it, unless ``max_sweeps`` ended the
+    search.
+
+    Parameters
+    ----------
+    draws : (S, U)
+        Distinct partitions, as first-occurrence labels.
+    counts : (S,)
+        Number of times each was drawn.
+    loss : {"vi", "binder"}
+        The loss.
+    num_starts
+        Number of starts of the search.
+    max_sweeps
+        Most sweeps over the groups from each start.
+    seed
+        Seed of the order in which groups are visited.
+    """
+    rng = np.random.default_rng(seed)
+    num_groups = draws.shape[1]
+    dense = num_groups <= MAX_DENSE_GROUPS
+    extremes = np.stack([np.zeros(num_groups, np.int64), np.arange(num_groups)])
+    levels = _linkage_levels(draws, counts, rng) if dense else extremes[:0]
+    candidates = np.concatenate([levels, extremes, draws])
+    screened, error = _screen(candidates, draws, counts, loss, rng)
+    # The best candidate, the two best levels, the extremes, then draws from the best on.
+    order = np.argsort(screened, kind="stable")
+    by_rank = [order[0], *order[order < len(levels)][:2], *(len(levels) + np.arange(2 * dense))]
+    starts = list(dict.fromkeys([*by_rank, *order[order >= len(levels) + 2]]))[:num_starts]
+    weights = counts / counts.sum()
+    search: _Search
+    if dense:
+        search = (_PairGains if loss == "binder" else _GainMatrix)(draws, counts, loss)
+        some, times = _subset(draws, counts, SEARCH_DRAWS, rng)
+        if loss == "vi" and len(starts) > 2 and 2 * len(some) < len(draws):
+            coarse = _GainMatrix(some, times, loss)
+            found = np.stack([coarse.descend(candidates[i], rng, max_sweeps) for i in starts])
+            found = found[np.argsort(distances(found, draws, loss) @ weights)[:2]]
+        else:
+            found = candidates[starts]
+    else:
+        found, search = candidates[starts], _count_table(candidates[starts], draws, counts, loss)
+        affordable = int(np.clip(MAX_VISITS / (10 * num_groups), 1, num_starts))
+        found = found[:affordable]
+        max_sweeps = int(np.clip(MAX_VISITS / (affordable * num_groups), 1, max_sweeps))
+    found = np.stack([search.descend(z, rng, max_sweeps) for z in found])
+    losses = distances(found, draws, loss) @ weights
+    best, least = found[np.argmin(losses)], float(losses.min())
+    # Candidates that may be better than what was found are evaluated on all draws.
+    rivals = order[(screened - error)[order] < least][: len(order) if dense else 16]
+    losses = distances(candidates[rivals], draws, loss) @ weights
+    if losses.min(initial=np.inf) < least:
+        best, least = candidates[rivals[np.argmin(losses)]], float(losses.min())
+        better = search.descend(best, rng, max_sweeps)
+        value = float(distances(better[None, :], draws, loss)[0] @ weights)
+        # A table of some of the draws can lead to a larger loss on all of them.
+        if value < least:
+            best, least = better, value
+    return first_occurrence(best), least / loss_scale(num_groups, loss)
+
+
+def _subset(
+    draws: IntArray, counts: IntArray, most: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Return all draws, or a random sample if they are more than ``most``."""
+    if len(draws) <= most:
+        return draws, counts
+    times = rng.multinomial(most, counts / counts.sum())
+    return draws[times > 0], times[times > 0]
+
+
+def _screen(
+    candidates: IntArray, draws: IntArray, counts: IntArray, loss: str, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Estimate expected losses from some of the draws, with a bound of what they may be lower."""
+    most = int(np.clip(SCREENING_NUMBERS // candidates.size, 16, 128))
+    some, times = _subset(draws, counts, most, rng)
+    distance, weights = distances(candidates, some, loss), times / times.sum()
+    mean = distance @ weights
+    if len(some) == len(draws):
+        return mean, np.full(len(mean), 1e-9)
+    variance = (distance - mean[:, None]) ** 2 @ weights / most
+    # Six standard errors, and a share of draws that a sample of this size can miss.
+    return mean, 6.0 * np.sqrt(variance) + 7.0 / most * mean
+
+
+def _linkage_levels(draws: IntArray, counts: IntArray, rng: np.random.Generator) -> IntArray:
+    """Cut average linkage of co-clustering probabilities at up to 24 numbers of clusters."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    num_groups = draws.shape[1]
+    if num_groups < 3:
+        return np.empty((0, num_groups), np.int64)
+    apart = 1.0 - coclustering_matrix(*_subset(draws, counts, SEARCH_DRAWS, rng))
+    tree = linkage(squareform(apart, checks=False), "average")
+    numbers = np.unique(np.geomspace(2, num_groups - 1, 24).round().astype(int))
+    levels = [fcluster(tree, number, "maxclust") for number in numbers]
+    return np.unique(first_occurrence(np.stack(levels)), axis=0)
+
+
+def _count_table(starts: IntArray, draws: IntArray, counts: IntArray, loss: str) -> _CountTable:
+    """Table of counts of as many draws, evenly spaced, as fit into memory with these starts."""
+    num_clusters = 2 * int(starts.max()) + 32
+    rows = int((draws.max(axis=1) + 1).max())
+    most = max(MAX_TABLE_NUMBERS // (rows * num_clusters), 1)
+    # Distinct draws are sorted: their first ones are not a fair sample of all.
+    kept = np.unique(np.linspace(0, len(draws) - 1, min(most, len(draws))).astype(int))
+    return _CountTable(draws[kept], counts[kept], loss)
+
 
 MAX_NUMBERS = 2**25
 """Groups times draws that are used; of more draws, evenly spaced ones are."""

@@ -17,8 +17,7 @@ from bayes_lcs.learning_curve_sampling.default_sizes import (
     default_initial_size,
     num_components_of,
 )
-from bayes_lcs.learning_curve_sampling.known_values import with_known_values
-from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer
+from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer, with_known_values
 from bayes_lcs.learning_curve_sampling.training_rows import open_rows
 from bayes_lcs.learning_curve_sampling.truncated_training import Abbreviation
 from bayes_lcs.runtime.progress import progress_bar

@@ -21,18 +21,16 @@ from typing import Any, Literal
 
 from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.io.sampler import RowSource
-from bayes_lcs.learning_curve_sampling.baseline import default_baseline
 from bayes_lcs.learning_curve_sampling.component_search import ComponentSearch
 from bayes_lcs.learning_curve_sampling.controller import Rule, Stage, run_stages, stage_sizes
 from bayes_lcs.learning_curve_sampling.default_sizes import default_initial_size, num_components_of
-from bayes_lcs.learning_curve_sampling.known_values import with_known_values
 from bayes_lcs.learning_curve_sampling.result import LearningCurveResult
 from bayes_lcs.learning_curve_sampling.rules import myopic, within_memory
 from bayes_lcs.learning_curve_sampling.time_cost import benefit_per_hour, seconds_text
-from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer
+from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer, with_known_values
 from bayes_lcs.learning_curve_sampling.training_rows import open_rows
 from bayes_lcs.learning_curve_sampling.truncated_training import abbreviation
-from bayes_lcs.learning_curve_sampling.utility import Preferences
+from bayes_lcs.learning_curve_sampling.utility import Preferences, default_baseline
 from bayes_lcs.runtime.live_table import AddRow, growing_table
 
 __all__ = ["learning_curve_sample"]

@@ -1,7 +1,12 @@
-"""Trains an estimator on nested samples of a source and measures what that takes.
+"""Train an estimator on nested samples of a source, and measure time and score.
 
-The first places of the random order are the hold-out; training takes those after it, so that no
-model ever sees a row on which it is scored.
+The first rows of the random order are the hold-out; training takes rows after it, so that no model
+ever sees a row on which it is scored.
+
+Every sample must know the values of all rows: an estimator that learns its categories from a small
+sample would call other values unknown and score the hold-out on fewer cells, and the scores of two
+stages could not be compared. Files and text columns carry their categories along; for arrays and
+integer columns `with_known_values` sets them.
 """
 
 from __future__ import annotations
@@ -18,14 +23,15 @@ from typing import Any
 import numpy as np
 
 from bayes_lcs.core.errors import DataNote
+from bayes_lcs.io.options import as_list
 from bayes_lcs.io.sampler import FileSampler, Rows, RowSource
 from bayes_lcs.learning_curve_sampling.default_sizes import default_holdout_size
-from bayes_lcs.learning_curve_sampling.fit_checkpoints import fit_arrays, fit_from_arrays
 from bayes_lcs.learning_curve_sampling.training_run import Fit, Mode, RowScores
 from bayes_lcs.learning_curve_sampling.truncated_training import Abbreviation
-from bayes_lcs.runtime.checkpoints import fingerprint, is_keeping, work
+from bayes_lcs.runtime.checkpoints import Arrays, fingerprint, is_keeping, work
+from bayes_lcs.runtime.estimator_io import model_arrays, model_from_arrays
 
-__all__ = ["EstimatorTrainer"]
+__all__ = ["EstimatorTrainer", "fit_arrays", "fit_from_arrays", "with_known_values"]
 
 
 class EstimatorTrainer:
@@ -301,3 +307,58 @@ class _unconverged_is_fine(warnings.catch_warnings):
 
         super().__enter__()
         warnings.simplefilter("ignore", ConvergenceWarning)
+
+
+def with_known_values(estimator: Any, source: RowSource) -> Any:
+    """The estimator, or a copy that knows all values if it has ``categories="auto"``.
+
+    Examples
+    --------
+    >>> import numpy as np, bayes_lcs as bl
+    >>> source = bl.row_source(np.array([[0, 1], [2, 1]]))
+    >>> told = with_known_values(bl.MixtureClusterer(2), source)
+    >>> [values.tolist() for values in told.categories]
+    [[0, 2], [1]]
+    """
+    known = estimator.get_params(deep=False)
+    if not (isinstance(known.get("categories"), str) and known["categories"] == "auto"):
+        return estimator
+    given = known.get("missing_values")
+    values = source.values(None if given is None else as_list(given), known.get("categorical"))
+    if values is None:
+        return estimator
+    from sklearn.base import clone
+
+    return clone(estimator).set_params(categories=values)
+
+
+_NUMBERS = ("score", "iterations", "fit_seconds", "score_seconds", "read_seconds")
+
+
+def fit_arrays(fit: Fit) -> Arrays:
+    """A run and its model; without its model if that cannot be kept."""
+    rows = {} if fit.row_scores is None else {"row_scores": fit.row_scores}
+    return {
+        **(model_arrays(fit.model) or {}),
+        **rows,
+        "size": np.asarray(fit.size),
+        "mode": np.asarray(fit.mode),
+        "components": np.asarray(-1 if fit.components is None else fit.components),
+        "numbers": np.asarray([getattr(fit, name) for name in _NUMBERS]),
+    }
+
+
+def fit_from_arrays(written: Arrays, like: Any) -> Fit | None:
+    """The run that `fit_arrays` wrote, with a model of the class of ``like``; None without one."""
+    if "model" not in written:
+        return None
+    components = int(written["components"])
+    mode: Any = str(written["mode"])
+    return Fit(
+        int(written["size"]),
+        mode,
+        **dict(zip(_NUMBERS, written["numbers"].tolist(), strict=True)),
+        components=None if components < 0 else components,
+        model=model_from_arrays(written, like),
+        row_scores=written.get("row_scores"),
+    )

@@ -3,14 +3,18 @@
 ``benefit(m) = (l(m) - l(base)) / (l(m_D) - l(base))`` with ``l`` the score on the hold-out, ``m_D``
 the model of all rows and ``base`` a simple one; ``cost = α · run time``; ``utility = benefit -
 cost``. Beyond the paper both may be passed through a function: of relative benefit, or of seconds.
+
+The base of the paper is a model of independent features, which is a mixture of one component. Other
+estimators have their own: classifiers the shares of the labels, regressors the mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["Preferences", "relative_benefit"]
+__all__ = ["Preferences", "default_baseline", "relative_benefit"]
 
 
 def relative_benefit(score: float, base: float, full: float) -> float:
@@ -63,3 +67,28 @@ class Preferences:
     def utility(self, relative: float, seconds: float) -> float:
         """Worth less price (equation 3)."""
         return self.worth(relative) - self.price(seconds)
+
+
+def default_baseline(estimator: Any) -> Any:
+    """A simple estimator of the same kind, not yet fitted.
+
+    Examples
+    --------
+    >>> from sklearn.mixture import GaussianMixture
+    >>> default_baseline(GaussianMixture(5)).n_components
+    1
+    """
+    from sklearn.base import clone, is_classifier, is_regressor
+
+    if is_classifier(estimator) or is_regressor(estimator):
+        from sklearn.dummy import DummyClassifier, DummyRegressor
+
+        return DummyClassifier() if is_classifier(estimator) else DummyRegressor()
+    if "n_components" in estimator.get_params(deep=False):
+        return clone(estimator).set_params(n_components=1)
+    if "n_clusters" in estimator.get_params(deep=False):
+        return clone(estimator).set_params(n_clusters=1)
+    raise ValueError(
+        f"{type(estimator).__name__} has no baseline of its own; pass baseline=, a simpler "
+        "estimator with the same kind of score, or its score on the hold-out"
+    )

@@ -16,20 +16,21 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bayes_lcs.core.errors import InterruptedWarning
-from bayes_lcs.data.grouped_table import require_table
+from bayes_lcs.data.grouped_table import GroupedTable, require_table
 from bayes_lcs.inference.condition import condition
 from bayes_lcs.inference.diagnostics import judge, warn_of_fits
-from bayes_lcs.model_evidence.averaged_predictions import predict_in_pieces
 from bayes_lcs.model_evidence.evidence import conditional_evidence, evidence
 from bayes_lcs.model_evidence.log_evidence import EvidenceWarning, LogEvidence
+from bayes_lcs.runtime.checkpoints import work
 from bayes_lcs.runtime.executors.protocol import Executor
+from bayes_lcs.runtime.progress import progress_bar, says_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bayes_lcs.data.grouped_table import GroupedTable
 
-__all__ = ["Comparison", "LogBayesFactor", "compare"]
+__all__ = ["Comparison", "LogBayesFactor", "compare", "predict_in_pieces"]
 
 FloatArray = NDArray[np.float64]
 
@@ -303,3 +304,37 @@ def compare(
     kept, odds = given[: len(found)], odds[: len(found)]
     prior_kept = odds / odds.sum() if odds.any() else np.full(len(odds), 1.0 / len(odds))
     return Comparison(kept, data, tuple(found), prior_kept, conditional, seed, interrupted)
+
+
+ROWS_AT_ONCE = 1 << 14
+
+
+def predict_in_pieces(
+    posterior: Any, rows: Any, unseen: Literal["missing", "error"] = "missing"
+) -> FloatArray:
+    """``posterior.predict_proba(rows)``, where a long table is predicted piece by piece.
+
+    Parameters
+    ----------
+    posterior
+        Of any model.
+    rows
+        A frame or table. A row's prediction does not depend on the other rows.
+    unseen
+        As for ``predict_proba``.
+    """
+    if not isinstance(rows, GroupedTable) or rows.num_rows <= ROWS_AT_ONCE:
+        found: FloatArray = posterior.predict_proba(rows, unseen=unseen)
+        return found
+    table = (rows.features, rows.groups, rows.new_groups, rows.group_names)
+    bar = progress_bar("predicting", rows.num_rows, None if says_lines() else False)
+    with work("predictions", posterior.model, unseen, *table) as kept, bar as tick:
+        pieces = [piece["chances"] for piece in kept.each_piece()]
+        tick(len(pieces) * ROWS_AT_ONCE)
+        for start in range(len(pieces) * ROWS_AT_ONCE, rows.num_rows, ROWS_AT_ONCE):
+            some = rows.take(slice(start, start + ROWS_AT_ONCE))
+            pieces.append(posterior.predict_proba(some, unseen=unseen))
+            kept.keep(dict, {"chances": pieces[-1]})
+            tick(some.num_rows)
+        kept.end()
+    return np.concatenate(pieces)

@@ -123,7 +123,7 @@ def _draws(
     executor: Executor | None,
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Partitions ``(chains, S, U)`` from the posterior, and their log joint probability."""
-    from bayes_lcs.inference.draw_partitions import drawn_partitions
+    from bayes_lcs.inference.draw_posterior import drawn_partitions
 
     return drawn_partitions(
         model,

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.counts import GroupCounts
-from bayes_lcs.core.dirichlet import log_dirichlet_density
-from bayes_lcs.core.dirichlet_histogram import CountHistograms
+from bayes_lcs.core.dirichlet import CountHistograms, log_dirichlet_density
 from bayes_lcs.core.naive_bayes import log_label_marginal
 from bayes_lcs.inference.laplace import Broad, LogIntegral, log_integral
 from bayes_lcs.runtime.checkpoints import work

@@ -28,8 +28,8 @@ from bayes_lcs.model_evidence.bidirectional import (
 )
 from bayes_lcs.model_evidence.log_evidence import LogEvidence
 from bayes_lcs.runtime.checkpoints import work
-from bayes_lcs.runtime.cores import num_cores
 from bayes_lcs.runtime.interrupts import RunsInterrupted, interruptible
+from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -162,9 +162,9 @@ def _pose(model: Any, data: GroupedTable) -> tuple[float, list[Posed], str]:
         from bayes_lcs.inference.smc import partition
 
         return log_known_labels(model, data), [partition.pose(model, data)], "z"
-    from bayes_lcs.inference.smc import label_problems
+    from bayes_lcs.inference.smc import labels
 
-    parts = label_problems.pose(model, data)
+    parts = labels.pose(model, data)
     if not parts:
         raise ValueError("no row lacks a label: there is nothing to sum over; use method='exact'")
     return model.log_marginal(data.counts()), parts, "latent_label"

@@ -33,7 +33,7 @@ from bayes_lcs.core.dirichlet import (
     log_dirichlet_density,
     log_dirichlet_multinomial,
 )
-from bayes_lcs.core.mixture_types import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 
 __all__ = ["MultinomialMixture"]

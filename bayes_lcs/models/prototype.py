@@ -34,8 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.counts import GroupCounts
-from bayes_lcs.core.dirichlet import log_dirichlet_density
-from bayes_lcs.core.dirichlet_histogram import CountHistograms
+from bayes_lcs.core.dirichlet import CountHistograms, log_dirichlet_density
 from bayes_lcs.core.naive_bayes import (
     NaiveBayesParameters,
     log_feature_marginal,

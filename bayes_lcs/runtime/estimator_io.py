@@ -50,7 +50,7 @@ TRUSTED_TYPES = (
     "bayes_lcs.clustering.generalized.mixed_columns.ColumnKinds",
     "bayes_lcs.clustering.kmeans.online.OnlineKMeans",
     "bayes_lcs.core.counts.GroupCounts",
-    "bayes_lcs.core.mixture_types.MixtureParameters",
+    "bayes_lcs.core.model_protocols.MixtureParameters",
     "bayes_lcs.core.priors.Gamma",
     "bayes_lcs.core.schema.Schema",
     "bayes_lcs.data.grouped_table.GroupedTable",

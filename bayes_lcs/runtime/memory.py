@@ -1,10 +1,11 @@
-"""How much memory is left, so that work which would not fit is refused before it starts."""
+"""Count the cores and the free memory, and refuse work that does not fit."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-__all__ = ["available_memory", "fits", "human_bytes", "require_memory"]
+__all__ = ["available_memory", "fits", "human_bytes", "num_cores", "require_memory"]
 
 _CGROUP_LIMITS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
@@ -90,3 +91,16 @@ def fits(need: float) -> bool:
     """Whether so many bytes are free, as far as the system tells."""
     free = available_memory()
     return free is None or need <= free
+
+
+def num_cores() -> int:
+    """Cores that the system lets this process use, where it tells; else those that there are.
+
+    Examples
+    --------
+    >>> num_cores() >= 1
+    True
+    """
+    if hasattr(os, "sched_getaffinity"):  # neither on macOS nor on Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

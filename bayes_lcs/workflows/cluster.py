@@ -28,9 +28,9 @@ from bayes_lcs.learning_curve_sampling.default_sizes import (
 )
 from bayes_lcs.learning_curve_sampling.result import LearningCurveResult
 from bayes_lcs.learning_curve_sampling.sample import learning_curve_sample
+from bayes_lcs.plots.figure import save_picture
 from bayes_lcs.plots.learning_curve import plot_sampling_curve
 from bayes_lcs.plots.mixture import plot_mixture_profiles
-from bayes_lcs.plots.save import save_picture
 from bayes_lcs.report.cluster import save_mixture_page
 from bayes_lcs.report.html import Origin
 from bayes_lcs.report.safe_csv import free_name, safe_cells, safe_text, write_csv

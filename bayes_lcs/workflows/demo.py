@@ -23,8 +23,8 @@ from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype
 from bayes_lcs.plots.evidence import plot_evidence
+from bayes_lcs.plots.figure import save_picture
 from bayes_lcs.plots.partitions import plot_coclustering, plot_num_clusters
-from bayes_lcs.plots.save import save_picture
 from bayes_lcs.report.compare import TableComparison, save_page
 from bayes_lcs.report.html import Origin
 from bayes_lcs.runtime.atomic_files import save_datatree

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bayes_lcs.inference.draw_posterior import draws_memory
 from bayes_lcs.io.size_estimate import Extent
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.memory import num_cores
 
 __all__ = [
     "cluster_disk",

@@ -14,7 +14,7 @@ from bayes_lcs.core.escape import visible
 from bayes_lcs.io.frames import read_frame
 from bayes_lcs.io.open_tables import open_file
 from bayes_lcs.io.options import CsvOptions
-from bayes_lcs.plots.save import save_picture
+from bayes_lcs.plots.figure import save_picture
 from bayes_lcs.plots.scan import plot_scan
 from bayes_lcs.report.html import Origin
 from bayes_lcs.report.safe_csv import free_name, write_csv

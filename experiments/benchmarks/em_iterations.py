@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import bayes_lcs as bl
 from bayes_lcs.core.errors import DatasetNotFound
-from bayes_lcs.core.mixture_types import MixtureParameters
+from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.datasets import dataset_path
 from bayes_lcs.data.rows.encoded_rows import DenseRows, EncodedColumns
@@ -34,7 +34,7 @@ from bayes_lcs.data.rows.ordinal_encoding import encode_sparse
 from bayes_lcs.inference.em.e_step import PlanExecutor
 from bayes_lcs.inference.em.row_layout import PatternPlan, plan_rows
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.memory import num_cores
 from experiments.benchmarks import em_peers
 from experiments.benchmarks.tables import Scale, Table
 

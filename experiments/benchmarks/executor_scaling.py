@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.memory import num_cores
 from experiments.benchmarks.tables import Scale, Table
 from experiments.executors.cells import Cell, measure_cells
 from experiments.executors.cost_model import (

@@ -23,8 +23,8 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 import bayes_lcs as bl
+from bayes_lcs.inference.mcmc.collapsed_gibbs import SharingProblem, pose
 from bayes_lcs.inference.mcmc.driver import run_chains
-from bayes_lcs.inference.mcmc.sharing_problem import SharingProblem, pose
 from experiments.benchmarks.exact_partitions import MIB, peak_memory
 from experiments.benchmarks.simulated import clustered_groups
 from experiments.benchmarks.tables import Scale, Table

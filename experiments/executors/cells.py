@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import bayes_lcs as bl
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.memory import num_cores
 from experiments.executors.cost_model import Pass
 from experiments.executors.jobs import JOBS, Job, Timed, made_codes
 from experiments.executors.peers import PEERS

@@ -27,8 +27,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import bayes_lcs as bl
-from bayes_lcs.runtime.cores import num_cores
 from bayes_lcs.runtime.executors.local import LocalExecutor
+from bayes_lcs.runtime.memory import num_cores
 from experiments.executors.cells import ROOT
 from experiments.executors.jobs import COLUMNS, COMPONENTS, made_codes, made_points
 

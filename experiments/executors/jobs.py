@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.clustering.kmeans import lloyd as lloyd_blocks
-from bayes_lcs.core.mixture_types import MixtureParameters
+from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.data.rows.encoded_rows import DenseRows
 from bayes_lcs.inference.em import distributed_e_step
 from bayes_lcs.inference.em.row_layout import plan_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.memory import num_cores
 from experiments.benchmarks.tables import Table
 
 __all__ = ["figure"]

@@ -24,8 +24,8 @@ from scipy.stats import binomtest
 
 from bayes_lcs import learning_curve_sample
 from bayes_lcs.io.random_order import random_order
-from bayes_lcs.learning_curve_sampling.baseline import default_baseline
 from bayes_lcs.learning_curve_sampling.result import LearningCurveResult
+from bayes_lcs.learning_curve_sampling.utility import default_baseline
 from experiments.benchmarks.tables import Table
 from experiments.learning_curve.setting import Setting, load, make_estimator
 from experiments.papers.outcome import Finding, Outcome

@@ -13,13 +13,16 @@ import numpy as np
 import pandas as pd
 
 from bayes_lcs.data.rows.array_sampler import row_source
-from bayes_lcs.learning_curve_sampling.baseline import default_baseline
 from bayes_lcs.learning_curve_sampling.controller import Run, run_stages, stage_sizes
-from bayes_lcs.learning_curve_sampling.known_values import with_known_values
 from bayes_lcs.learning_curve_sampling.rules import Decision, Situation
+from bayes_lcs.learning_curve_sampling.trainer import with_known_values
 from bayes_lcs.learning_curve_sampling.training_run import Fit
 from bayes_lcs.learning_curve_sampling.truncated_training import abbreviation
-from bayes_lcs.learning_curve_sampling.utility import Preferences, relative_benefit
+from bayes_lcs.learning_curve_sampling.utility import (
+    Preferences,
+    default_baseline,
+    relative_benefit,
+)
 from experiments.learning_curve.records import RecordedTrainer, Records
 from experiments.learning_curve.setting import (
     ALPHAS,

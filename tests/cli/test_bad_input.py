@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import bayes_lcs as bl
 from bayes_lcs.cli import app
-from bayes_lcs.cli.wording import for_the_command
+from bayes_lcs.cli.errors import for_the_command
 
 HEAD = "user,hour,size,decision\n"
 ROWS = "".join(f"u{i % 2},{i % 3},{i % 7},{'yes' if i % 5 < 2 else 'no'}\n" for i in range(40))

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bayes_lcs.core import dirichlet_histogram
-from bayes_lcs.core.dirichlet import log_dirichlet_multinomial
-from bayes_lcs.core.dirichlet_histogram import CountHistograms
+from bayes_lcs.core import dirichlet
+from bayes_lcs.core.dirichlet import CountHistograms, log_dirichlet_multinomial
 
 
 @given(
@@ -30,7 +29,7 @@ def test_points_are_looked_at_some_at_a_time(monkeypatch):
     rng = np.random.default_rng(0)
     counts, a = rng.integers(0, 9, (50, 3)), rng.gamma(2.0, 1.0, (101, 3))
     whole = CountHistograms(counts).log_marginal(a)
-    monkeypatch.setattr(dirichlet_histogram, "TERMS_AT_ONCE", 100)
+    monkeypatch.setattr(dirichlet, "TERMS_AT_ONCE", 100)
     np.testing.assert_allclose(CountHistograms(counts).log_marginal(a), whole, rtol=1e-13)
 
 

@@ -14,8 +14,7 @@ import pytest
 from scipy.stats import chisquare
 
 import bayes_lcs as bl
-from bayes_lcs.inference.mcmc.collapsed_gibbs import build_kernel, init
-from bayes_lcs.inference.mcmc.sharing_problem import pose
+from bayes_lcs.inference.mcmc.collapsed_gibbs import build_kernel, init, pose
 
 FALSE_ALARM = 1e-4
 NUM_SIMULATIONS = 512

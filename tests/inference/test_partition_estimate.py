@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayes_lcs.core.partitions import first_occurrence
-from bayes_lcs.inference import partition_estimate, partition_search
+from bayes_lcs.inference import partition_estimate
 from bayes_lcs.inference.partition_estimate import estimate_partition, partition_distance
 from tests.oracles import all_partitions
 
@@ -203,7 +203,7 @@ def test_more_clusters_than_any_start(loss):
     draws = np.tile(np.arange(60), (3, 1))
     assert len(set(estimate_partition(draws, loss, num_starts=1).partition)) == 60
     # From one cluster the search has to open sixty.
-    search = partition_search._PairGains if loss == "binder" else partition_search._GainMatrix
+    search = partition_estimate._PairGains if loss == "binder" else partition_estimate._GainMatrix
     rng = np.random.default_rng(0)
     found = search(draws[:1], np.ones(1, int), loss).descend(np.zeros(60, int), rng, 100)
     np.testing.assert_array_equal(found, np.arange(60))
@@ -216,7 +216,7 @@ def test_the_three_ways_to_keep_gains_agree(posterior, loss):
     draws = first_occurrence(POSTERIORS[posterior](40, 50, 2))
     unique, counts = np.unique(draws, axis=0, return_counts=True)
     names = ["_GainMatrix", "_CountTable"] + ["_PairGains"] * (loss == "binder")
-    searches = {n: getattr(partition_search, n)(unique, counts, loss) for n in names}
+    searches = {n: getattr(partition_estimate, n)(unique, counts, loss) for n in names}
     for name, search in searches.items():
         for start in (np.zeros(40, int), np.arange(40), draws[7]):
             z = search.descend(start, np.random.default_rng(1), 1000)
@@ -247,10 +247,10 @@ def test_many_groups_are_searched_with_bounded_memory(monkeypatch, loss):
     for draw in draws:
         draw[rng.choice(60, 4, replace=False)] = rng.integers(0, 3, 4)
     monkeypatch.setattr(partition_estimate, "MAX_NUMBERS", 60 * 20)
-    monkeypatch.setattr(partition_search, "MAX_DENSE_GROUPS", 50)
-    monkeypatch.setattr(partition_search, "MAX_TABLE_NUMBERS", 4000)
+    monkeypatch.setattr(partition_estimate, "MAX_DENSE_GROUPS", 50)
+    monkeypatch.setattr(partition_estimate, "MAX_TABLE_NUMBERS", 4000)
     tables, descents = [], []
-    start, descend = partition_search._CountTable._start, partition_search._CountTable.descend
+    start, descend = partition_estimate._CountTable._start, partition_estimate._CountTable.descend
 
     def begin(self, z):
         start(self, z)
@@ -260,9 +260,9 @@ def test_many_groups_are_searched_with_bounded_memory(monkeypatch, loss):
         descents.append(args)
         return descend(self, *args)
 
-    monkeypatch.setattr(partition_search._CountTable, "_start", begin)
-    monkeypatch.setattr(partition_search._CountTable, "descend", record)
-    monkeypatch.setattr(partition_search, "MAX_VISITS", 10 * 60 * 2)
+    monkeypatch.setattr(partition_estimate._CountTable, "_start", begin)
+    monkeypatch.setattr(partition_estimate._CountTable, "descend", record)
+    monkeypatch.setattr(partition_estimate, "MAX_VISITS", 10 * 60 * 2)
     found = estimate_partition(draws, loss)
     np.testing.assert_array_equal(found.partition, first_occurrence(truth))
     kept = draws[np.linspace(0, 49, 20).astype(int)]
@@ -273,8 +273,8 @@ def test_many_groups_are_searched_with_bounded_memory(monkeypatch, loss):
 
 
 def test_more_clusters_than_the_table_holds_end_the_search_with_what_was_found(monkeypatch):
-    monkeypatch.setattr(partition_search, "MAX_DENSE_GROUPS", 50)
-    monkeypatch.setattr(partition_search, "MAX_TABLE_NUMBERS", 2000)
+    monkeypatch.setattr(partition_estimate, "MAX_DENSE_GROUPS", 50)
+    monkeypatch.setattr(partition_estimate, "MAX_TABLE_NUMBERS", 2000)
     draws = mostly_apart(90, 40, 0)
     found = estimate_partition(draws, "binder")
     assert found.expected_loss <= mean_loss(np.arange(90), draws, "binder") + 1e-15

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 import bayes_lcs as bl
-from bayes_lcs.learning_curve_sampling.known_values import with_known_values
+from bayes_lcs.learning_curve_sampling.trainer import with_known_values
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.inference.condition import condition
-from bayes_lcs.model_evidence import averaged_predictions
-from bayes_lcs.model_evidence.averaged_predictions import predict_in_pieces
+from bayes_lcs.model_evidence import compare
+from bayes_lcs.model_evidence.compare import predict_in_pieces
 
 
 @pytest.mark.parametrize("model", [bl.NoSharing(), bl.ClusteredNaiveBayes()])
@@ -16,7 +16,7 @@ def test_pieces_are_predicted_as_the_whole(model, monkeypatch):
     posterior = condition(model, data.take(slice(0, None, 2)))
     rows = data.take(slice(1, None, 2))
     whole = posterior.predict_proba(rows)
-    monkeypatch.setattr(averaged_predictions, "ROWS_AT_ONCE", 5)
+    monkeypatch.setattr(compare, "ROWS_AT_ONCE", 5)
     found = predict_in_pieces(posterior, rows)
     np.testing.assert_allclose(found, whole, rtol=1e-10)
     frame = predict_in_pieces(posterior, rows.to_frame())

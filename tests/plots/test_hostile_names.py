@@ -17,8 +17,7 @@ from matplotlib.cbook import is_math_text
 from matplotlib.text import Text
 
 import bayes_lcs as bl
-from bayes_lcs.plots.figure import plain_text
-from bayes_lcs.plots.save import save_picture
+from bayes_lcs.plots.figure import plain_text, save_picture
 from tests.hostile_names import NAMES, UNSEEN
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from:UserWarning")

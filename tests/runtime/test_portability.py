@@ -73,7 +73,7 @@ pathlib.Path.read_text = read_or_not
 import numpy as np
 import bayes_lcs as bl
 from bayes_lcs.cli import app
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.memory import available_memory
 
 

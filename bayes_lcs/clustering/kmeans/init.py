@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus
 from threadpoolctl import ThreadpoolController
 
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.memory import num_cores
 
 __all__ = ["STARTS", "draw_centers", "nearest", "squares_from", "thread_pools"]
 

@@ -28,8 +28,8 @@ from bayes_lcs.clustering.kmeans.point_store import (
 from bayes_lcs.io.formats.parquet_ranges import NumberReader, RowRange
 from bayes_lcs.io.rebatch import rebatch
 from bayes_lcs.runtime.checkpoints import fingerprint
+from bayes_lcs.runtime.executors.base import merge_sums
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.executors.reduce import merge_sums
 
 __all__ = ["BLOCK_ROWS", "KMeansResult", "LloydOnBlocks"]
 

@@ -17,9 +17,9 @@ from bayes_lcs.clustering.kmeans.lloyd import LloydOnBlocks
 from bayes_lcs.clustering.kmeans.point_store import PointStore
 from bayes_lcs.io.rebatch import rebatch
 from bayes_lcs.io.sampler import FileSampler
-from bayes_lcs.runtime.cores import num_cores
 from bayes_lcs.runtime.executors.local import LocalExecutor
 from bayes_lcs.runtime.executors.protocol import Executor
+from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.tempdir import scratch_folder
 
 __all__ = ["ClustersFiles"]

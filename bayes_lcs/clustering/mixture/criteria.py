@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from bayes_lcs.clustering.mixture.encode_input import WeightedRows
 from bayes_lcs.clustering.mixture.fit import row_sums, statistics_of
-from bayes_lcs.core.mixture_types import MixtureParameters
+from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.inference.em import information_criteria
 from bayes_lcs.inference.em.row_layout import plan_rows
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture

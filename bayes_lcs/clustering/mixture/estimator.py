@@ -34,7 +34,7 @@ from bayes_lcs.clustering.mixture.fit import (
 from bayes_lcs.clustering.mixture.out_of_core import FitsFiles
 from bayes_lcs.clustering.mixture.predictions import PredictsRows
 from bayes_lcs.core.errors import InterruptedWarning
-from bayes_lcs.core.mixture_types import MixtureParameters
+from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.inference.em.online import StepwiseState, stepwise_init, stepwise_step
 from bayes_lcs.inference.em.row_layout import PatternPlan
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture

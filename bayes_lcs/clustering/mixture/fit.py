@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.clustering.mixture.encode_input import WeightedRows
 from bayes_lcs.clustering.mixture.parameters import extended, given_start
-from bayes_lcs.core.mixture_types import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference.em import information_criteria
 from bayes_lcs.inference.em.initialization import (

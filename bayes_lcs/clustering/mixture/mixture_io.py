@@ -12,7 +12,7 @@ import numpy as np
 from bayes_lcs._version import __version__
 from bayes_lcs.clustering.mixture.fit import mixture_of
 from bayes_lcs.core.errors import DataError
-from bayes_lcs.core.mixture_types import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference.em.online import StepwiseState
 from bayes_lcs.runtime.atomic_files import load_datatree, save_datatree

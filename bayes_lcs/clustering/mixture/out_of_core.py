@@ -15,17 +15,17 @@ from sklearn.utils import check_random_state
 
 from bayes_lcs.clustering.mixture.encode_input import WeightedRows
 from bayes_lcs.clustering.mixture.fit import fit_mixture, row_sums, statistics_of
-from bayes_lcs.core.mixture_types import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.rows.encoded_dataset import CodedBlock, CodedFiles, code_files
 from bayes_lcs.inference.em import distributed_e_step
 from bayes_lcs.io.options import CsvOptions, MissingValues, add_empty_cell
 from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.executors.base import merge_sums
 from bayes_lcs.runtime.executors.local import LocalExecutor
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.executors.reduce import merge_sums
+from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.tempdir import scratch_folder
 
 __all__ = ["FitsFiles", "RowsOfFiles", "rows_of_files"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.mixture_types import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
 __all__ = ["extended", "given_start"]

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from bayes_lcs.clustering.mixture.encode_input import WeightedRows, decoded
-from bayes_lcs.core.mixture_types import MixtureParameters
+from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.inference.em.row_densities import log_density, map_rows, responsibilities
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.runtime.checkpoints import Arrays, Work
-from bayes_lcs.runtime.cores import num_cores
 from bayes_lcs.runtime.interrupts import interruptible
+from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import Tick
 from bayes_lcs.runtime.state_arrays import as_arrays, from_arrays
 

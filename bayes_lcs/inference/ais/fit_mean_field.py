@@ -22,7 +22,7 @@ from bayes_lcs.inference.ais.partition_mean_field import (
     GuidedProblem,
     GuidedState,
 )
-from bayes_lcs.inference.mcmc import sharing_problem
+from bayes_lcs.inference.mcmc import collapsed_gibbs
 from bayes_lcs.runtime.checkpoints import work
 from bayes_lcs.runtime.interrupts import interruptible
 from bayes_lcs.runtime.progress import progress_bar
@@ -161,7 +161,7 @@ def guided_problem(
     design = GuidedDesign(found.num_anchors, found.num_slots)
     rest = data.num_groups - found.num_anchors
     with jax.enable_x64(True):
-        problem = sharing_problem.pose(model, data)
+        problem = collapsed_gibbs.pose(model, data)
         arrays = GuidedData(
             problem.data.layout,
             problem.data.vectors[found.order],

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.inference.mcmc import crp_gibbs, label_gibbs, sharing_problem
+from bayes_lcs.inference.mcmc import collapsed_gibbs, crp_gibbs, label_gibbs
 from bayes_lcs.inference.mcmc.cluster_marginals import log_marginal
 from bayes_lcs.inference.mcmc.collapsed_gibbs import (
     Design,
@@ -186,7 +186,7 @@ class AnnealedSharingProblem:
 def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> AnnealedSharingProblem:
     """Lay out a sharing model and a table for annealing."""
     with jax.enable_x64(True):
-        problem = sharing_problem.pose(model, data, num_split_merge)
+        problem = collapsed_gibbs.pose(model, data, num_split_merge)
         arrays = AnnealedSharingData(problem.data, jnp.asarray(problem.concentration, dtype=float))
     partition, groups = problem.partition, problem.design.num_groups
     if partition is None:

@@ -17,15 +17,15 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.mixture_types import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.data.rows.encoded_rows import EncodedColumns
 from bayes_lcs.inference.em.e_step import PlanExecutor, Precision
 from bayes_lcs.inference.em.initialization import column_counts
 from bayes_lcs.inference.em.row_layout import plan_rows
 from bayes_lcs.inference.em.row_layout_io import open_plan, save_plan
 from bayes_lcs.runtime.checkpoints import fingerprint
+from bayes_lcs.runtime.executors.base import merge_sums
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.executors.reduce import merge_sums
 
 __all__ = ["BLOCK_ROWS", "BlockEStep", "BlockFacts", "RowBlock", "RowSlices", "as_they_are"]
 

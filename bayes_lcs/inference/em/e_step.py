@@ -22,11 +22,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.mixture_types import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.inference.em.row_layout import LEAST_SLOTS, Chunk, PatternPlan
-from bayes_lcs.runtime.cores import num_cores
-from bayes_lcs.runtime.executors.reduce import merge_sums
+from bayes_lcs.runtime.executors.base import merge_sums
 from bayes_lcs.runtime.interrupts import interruptible
+from bayes_lcs.runtime.memory import num_cores
 
 __all__ = ["PlanExecutor", "Precision", "chunk_arrays", "chunk_sums", "zero_sums"]
 

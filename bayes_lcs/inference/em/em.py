@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.mixture_types import MixtureModel, MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureModel, MixtureParameters, MixtureStatistics
 from bayes_lcs.inference.em.e_step import Precision
 from bayes_lcs.inference.em.initialization import LEAST_COUNT
 from bayes_lcs.inference.em.squarem import (

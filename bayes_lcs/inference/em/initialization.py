@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from bayes_lcs.core.mixture_types import MixtureModel, MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureModel, MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.rows.encoded_rows import EncodedColumns
 

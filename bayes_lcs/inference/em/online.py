@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bayes_lcs.core.mixture_types import MixtureModel, MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureModel, MixtureParameters, MixtureStatistics
 
 __all__ = ["StepwiseState", "stepwise_init", "stepwise_step"]
 

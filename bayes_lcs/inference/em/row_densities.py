@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from bayes_lcs.core.mixture_types import MixtureParameters
+from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.rows.encoded_rows import EncodedColumns, SparseRows
 

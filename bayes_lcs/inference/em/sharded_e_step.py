@@ -21,7 +21,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
-from bayes_lcs.core.mixture_types import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.inference.em.e_step import (
     PlanExecutor,
     Precision,

@@ -15,7 +15,7 @@ from bayes_lcs.core.naive_bayes import log_row_predictive, normalise_log
 from bayes_lcs.core.partitions import blocks, first_occurrence
 from bayes_lcs.core.priors import fixed_value
 from bayes_lcs.inference.exact.partition_function import PartitionSums
-from bayes_lcs.inference.partition_search import best_partition
+from bayes_lcs.inference.partition_estimate import best_partition
 
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable

@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 
 from bayes_lcs.inference.exact.subset_masks import popcounts, subsets_of
 from bayes_lcs.runtime.checkpoints import Arrays
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import Tick
 
 __all__ = ["Course", "convolve", "convolve_max", "convolve_relative"]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.dirichlet import MAX_TABLE_ENTRIES, log_rising, log_rising_table
 from bayes_lcs.inference.exact.subset_masks import subset_sums
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.memory import num_cores
 
 __all__ = ["log_block_marginals"]
 

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.runtime.checkpoints import Arrays, Work, work
-from bayes_lcs.runtime.cores import num_cores
 from bayes_lcs.runtime.interrupts import interruptible
+from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import progress_bar
 from bayes_lcs.runtime.state_arrays import as_arrays, from_arrays
 

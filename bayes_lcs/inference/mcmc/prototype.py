@@ -26,10 +26,10 @@ from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference.mcmc import crp_gibbs, label_gibbs, prototype_metropolis
 from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, block_layout, group_vectors
+from bayes_lcs.inference.mcmc.collapsed_gibbs import latent_rows
 from bayes_lcs.inference.mcmc.label_gibbs import LabelState, LatentRows
 from bayes_lcs.inference.mcmc.log_random_walk import walk_log
 from bayes_lcs.inference.mcmc.prototype_metropolis import Exceedances, WalkState
-from bayes_lcs.inference.mcmc.sharing_problem import latent_rows
 
 if TYPE_CHECKING:
     from bayes_lcs.core.model_protocols import PrototypeModel

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
 from bayes_lcs.inference.mcmc.crp_gibbs import draw_index
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import Tick, progress_bar
 
 __all__ = ["GrowingState", "build_kernel", "grown_partitions", "init", "visits_of"]

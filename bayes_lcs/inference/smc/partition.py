@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bayes_lcs.inference.mcmc import sharing_problem
+from bayes_lcs.inference.mcmc import collapsed_gibbs
 from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
 from bayes_lcs.inference.smc.smc import Posed, reading
 
@@ -162,7 +162,7 @@ def pose(model: PartitionModel, data: GroupedTable) -> Posed:
     """All groups of a table, laid out for particles."""
     num_groups = data.num_groups
     with jax.enable_x64(True):
-        problem = sharing_problem.pose(model, data)
+        problem = collapsed_gibbs.pose(model, data)
         arrays = problem.data
         part = Part(arrays.layout, arrays.vectors, jnp.asarray(problem.concentration, dtype=float))
         stages = reading(num_groups)

@@ -1,4 +1,4 @@
-"""What all executors have in common."""
+"""Base class of the executors, and the merging of sums that they return."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn, Self, TypeVar
 
 from bayes_lcs.core.errors import ExecutorError
 from bayes_lcs.runtime.executors.protocol import Traffic
 
-__all__ = ["BaseExecutor", "Blocks"]
+__all__ = ["BaseExecutor", "Blocks", "merge_sums"]
 
 
 class Blocks:
@@ -115,3 +115,20 @@ class BaseExecutor(ABC):
 
     def __repr__(self) -> str:
         return f"bayes_lcs.executor({self.kind!r}, workers={self.num_workers})"
+
+
+Sums = TypeVar("Sums", bound=NamedTuple)
+
+
+def merge_sums(a: Sums, b: Sums) -> Sums:
+    """Add two named tuples of sums, field by field.
+
+    Examples
+    --------
+    >>> class Moments(NamedTuple):
+    ...     count: float
+    ...     total: float
+    >>> merge_sums(Moments(1, 2.0), Moments(3, 4.0))
+    Moments(count=4, total=6.0)
+    """
+    return type(a)(*(x + y for x, y in zip(a, b, strict=True)))

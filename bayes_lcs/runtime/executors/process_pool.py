@@ -16,11 +16,11 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple, cast
 
 from bayes_lcs.core.errors import ExecutorError
-from bayes_lcs.runtime.cores import num_cores
 from bayes_lcs.runtime.executors.base import BaseExecutor, Blocks
 from bayes_lcs.runtime.executors.pickling import opened, packed, packed_function
 from bayes_lcs.runtime.executors.process_worker import serve
 from bayes_lcs.runtime.interrupts import children_do_not_hear
+from bayes_lcs.runtime.memory import num_cores
 
 __all__ = ["ProcessExecutor"]
 

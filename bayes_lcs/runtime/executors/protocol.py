@@ -3,7 +3,7 @@
 Estimators and inference are handed an executor and never ask which one. It does two things: it
 runs *tasks* that have nothing to do with each other, and it works on *blocks* of rows that were
 placed once and stay where they are, so that only parameters travel out and statistics back
-(`bayes_lcs.runtime.executors.reduce`). Results come in the order of tasks and
+(`bayes_lcs.runtime.executors.base`). Results come in the order of tasks and
 blocks, so that sums merged in that order are the same with every executor.
 """
 

@@ -18,7 +18,7 @@ import bayes_lcs as bl
 from bayes_lcs import MixtureClusterer
 from bayes_lcs.clustering.mixture.mixture_io import mixture_from_tree
 from bayes_lcs.core.errors import InterruptedWarning
-from bayes_lcs.core.mixture_types import MixtureParameters
+from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.learning_curve_sampling.truncated_training import abbreviation
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture

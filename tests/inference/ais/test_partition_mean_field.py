@@ -27,7 +27,7 @@ from bayes_lcs.inference.ais.fit_mean_field import (
     guided_problem,
 )
 from bayes_lcs.inference.ais.partition_mean_field import GuidedData, GuidedDesign, GuidedProblem
-from bayes_lcs.inference.mcmc import sharing_problem
+from bayes_lcs.inference.mcmc import collapsed_gibbs
 from tests.oracles import all_partitions
 
 CHAINS = 4000
@@ -62,7 +62,7 @@ def problem(num_anchors: int, num_slots: int) -> GuidedProblem:
     rng = np.random.default_rng(num_slots)
     log_guide = np.log(rng.dirichlet(np.full(num_slots, 20.0), len(ORDER)))
     with jax.enable_x64(True):
-        posed = sharing_problem.pose(MODEL, table())
+        posed = collapsed_gibbs.pose(MODEL, table())
         data = GuidedData(
             posed.data.layout,
             posed.data.vectors[ORDER],

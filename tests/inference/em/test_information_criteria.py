@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from bayes_lcs.core.mixture_types import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.rows.encoded_rows import DenseRows
 from bayes_lcs.inference.em import information_criteria, standard_errors

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bayes_lcs.core.mixture_types import MixtureParameters
+from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.rows.encoded_rows import DenseRows
 from bayes_lcs.data.rows.ordinal_encoding import encode_sparse

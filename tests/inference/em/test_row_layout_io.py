@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayes_lcs.core.mixture_types import MixtureParameters
+from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.data.rows.encoded_rows import DenseRows
 from bayes_lcs.inference.em.e_step import PlanExecutor
 from bayes_lcs.inference.em.row_layout import plan_rows

@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import chi2_contingency, ks_2samp
 
 import bayes_lcs as bl
-from bayes_lcs.inference.mcmc import collapsed_gibbs, prototype, sharing_problem
+from bayes_lcs.inference.mcmc import collapsed_gibbs, prototype
 from bayes_lcs.inference.mcmc.label_gibbs import LabelState, LatentRows
 
 FALSE_ALARM = 1e-4
@@ -205,7 +205,7 @@ def test_the_sweep_of_the_sharing_models_keeps_the_joint_distribution():
         label_prior=ALPHA, concentration=PRIORS[0], feature_prior=PRIORS[1]
     )
     with jax.enable_x64(True):
-        problem = sharing_problem.pose(model, template(), 1)
+        problem = collapsed_gibbs.pose(model, template(), 1)
 
         def sweep(key: jax.Array, state: Everything) -> Everything:
             data, labels = posed(problem.data, state)

@@ -13,15 +13,15 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.core.partitions import first_occurrence
-from bayes_lcs.inference.mcmc import crp_gibbs, sharing_problem, split_merge
+from bayes_lcs.inference.mcmc import collapsed_gibbs, crp_gibbs, split_merge
 from bayes_lcs.inference.mcmc.cluster_marginals import (
     block_layout,
     group_vectors,
     log_marginal,
     row_dimensions,
 )
+from bayes_lcs.inference.mcmc.collapsed_gibbs import pose, starting_partitions
 from bayes_lcs.inference.mcmc.driver import run_chains
-from bayes_lcs.inference.mcmc.sharing_problem import pose, starting_partitions
 from tests.inference.mcmc.gibbs_oracle import State, enumerate_posterior, fit_p_value
 
 FALSE_ALARM = 1e-4
@@ -113,20 +113,20 @@ def test_slots_that_run_out_change_nothing(monkeypatch: pytest.MonkeyPatch):
     model = bl.ClusteredNaiveBayes(concentration=20.0)
     options = {"draws": 40, "warmup": 10, "chains": 3, "seed": 2, "progress": False}
     monkeypatch.setattr(
-        sharing_problem,
+        collapsed_gibbs,
         "starting_partitions",
         lambda groups, chains, rng: np.zeros((chains, groups), dtype=np.int64),
     )
-    sizes, resized = [], sharing_problem.resized
+    sizes, resized = [], collapsed_gibbs.resized
     monkeypatch.setattr(
-        sharing_problem,
+        collapsed_gibbs,
         "resized",
         lambda state, slots: sizes.append(slots) or resized(state, slots),
     )
-    monkeypatch.setattr(sharing_problem, "SPARE_SLOTS", 0)
+    monkeypatch.setattr(collapsed_gibbs, "SPARE_SLOTS", 0)
     tight = bl.sample(model, table, **options)
     assert sizes, "the tight run never ran out of slots"
-    monkeypatch.setattr(sharing_problem, "SPARE_SLOTS", 40)
+    monkeypatch.setattr(collapsed_gibbs, "SPARE_SLOTS", 40)
     spacious = bl.sample(model, table, **options)
     assert int(spacious.datatree["sample_stats"]["num_clusters"].max()) > 8
     np.testing.assert_array_equal(

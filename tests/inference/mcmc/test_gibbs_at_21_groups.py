@@ -9,8 +9,8 @@ from scipy.stats import t as student
 
 import bayes_lcs as bl
 from bayes_lcs.core.partitions import coclustering_matrix
+from bayes_lcs.inference.mcmc.collapsed_gibbs import pose
 from bayes_lcs.inference.mcmc.driver import run_chains
-from bayes_lcs.inference.mcmc.sharing_problem import pose
 
 FALSE_ALARM = 1e-4
 NUM_CHAINS = 64

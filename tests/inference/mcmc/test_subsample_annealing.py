@@ -17,7 +17,7 @@ import pytest
 import bayes_lcs as bl
 from bayes_lcs.core.partitions import first_occurrence, log_crp
 from bayes_lcs.inference.draw_posterior import draw_posterior
-from bayes_lcs.inference.mcmc import sharing_problem, subsample_annealing
+from bayes_lcs.inference.mcmc import collapsed_gibbs, subsample_annealing
 from bayes_lcs.inference.mcmc.cluster_marginals import log_marginal
 from bayes_lcs.inference.mcmc.driver import run_chains
 from bayes_lcs.inference.mcmc.subsample_annealing import grown_partitions, visits_of
@@ -46,7 +46,7 @@ def clustered(num_groups, num_clusters, rows, seed=0, flatness=0.3, sizes=(3, 4,
 def visited(table, visits, chains):
     """Final states of many chains that make the same visits."""
     with jax.enable_x64(True):
-        problem = sharing_problem.pose(MODEL, table)
+        problem = collapsed_gibbs.pose(MODEL, table)
         arrays = problem.data
 
         def run(key):
@@ -123,7 +123,7 @@ def test_chains_sample_the_same_from_them(missing_labels):
     table = small_table(missing_labels)
     exact = enumerate_posterior(table, concentration=1.5, feature_prior=0.7)
     with jax.enable_x64(True):
-        problem = sharing_problem.pose(MODEL, table, 1, "grown")
+        problem = collapsed_gibbs.pose(MODEL, table, 1, "grown")
     numbers = {"draws": 1, "warmup": 60, "chains": NUM_CHAINS, "thin": 1, "seed": 11}
     info = run_chains(problem, **numbers, progress=False).info
     z, labels = first_occurrence(info["z"][:, -1]), info["labels"][:, -1]
@@ -155,7 +155,7 @@ def test_nobody_is_swept_over_before_all_of_a_stage_are_in(num_groups):
 def test_chains_start_apart_from_each_other_and_again_the_same():
     table, _ = clustered(300, 5, 8, flatness=1.0)
     with jax.enable_x64(True):
-        arrays = sharing_problem.pose(MODEL, table).data
+        arrays = collapsed_gibbs.pose(MODEL, table).data
         keys = jax.random.split(jax.random.key(3), 3)
         grow = partial(grown_partitions, arrays.layout, arrays.vectors, 1.0, progress=False)
         starts = grow(keys)
@@ -168,7 +168,7 @@ def test_slots_grow_with_the_clusters():
     """More clusters than there were slots at first."""
     table, truth = clustered(300, 60, 60, flatness=0.1)
     with jax.enable_x64(True):
-        arrays = sharing_problem.pose(MODEL, table).data
+        arrays = collapsed_gibbs.pose(MODEL, table).data
         keys = jax.random.split(jax.random.key(0), 1)
         found = grown_partitions(arrays.layout, arrays.vectors, 1.0, keys, False)[0]
     assert found.max() + 1 > 1.5 * subsample_annealing.FIRST_SLOTS
@@ -187,8 +187,8 @@ def test_workers_grow_their_own_chain():
 
 
 def test_many_groups_are_grown_unless_told():
-    assert [sharing_problem.start_of("auto", n) for n in (1000, 1001)] == ["apart", "grown"]
-    assert sharing_problem.start_of("apart", 10**6) == "apart"
+    assert [collapsed_gibbs.start_of("auto", n) for n in (1000, 1001)] == ["apart", "grown"]
+    assert collapsed_gibbs.start_of("apart", 10**6) == "apart"
     with pytest.raises(ValueError, match="start must be one of auto, apart, grown, got 'far'"):
         bl.sample(MODEL, small_table(0), start="far")
 

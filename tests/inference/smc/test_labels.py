@@ -19,8 +19,7 @@ from scipy.stats import chisquare
 
 import bayes_lcs as bl
 from bayes_lcs.inference.smc import smc
-from bayes_lcs.inference.smc.label_problems import pose
-from bayes_lcs.inference.smc.labels import LabelParticles, Part
+from bayes_lcs.inference.smc.labels import LabelParticles, Part, pose
 
 RUNS = 4000
 SCHEMA = bl.Schema(2, (3, 2, 2, 3, 2))

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.runtime.cores import num_cores
+from bayes_lcs.runtime.memory import num_cores
 
 KINDS = {
     "serial": {},

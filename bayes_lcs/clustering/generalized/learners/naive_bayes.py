@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from bayes_lcs.clustering.generalized.learners.protocol import weigh
 from bayes_lcs.clustering.generalized.mixed_columns import MixedRows
-from bayes_lcs.core.mixture_types import MixtureParameters, MixtureStatistics
+from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.rows.encoded_rows import DenseRows
 from bayes_lcs.inference.em.row_densities import map_rows, responsibilities
