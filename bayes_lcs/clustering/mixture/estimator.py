@@ -1,14 +1,13 @@
 """Mixture clustering of categorical rows, as a scikit-learn estimator.
 
-The estimator is a thin coat over `bayes_lcs.inference.em.em`: it codes ``X``, lays the rows out
-(`PatternPlan`), here or where an executor says, runs EM from several starts together, and keeps all
-that they found.
+The estimator encodes ``X``, lays the rows out for EM (`PatternPlan`), in this process or on an
+executor, and runs EM (`bayes_lcs.inference.em.em`) from several starts at once.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -19,10 +18,9 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from bayes_lcs.clustering.mixture.criteria import MixtureCriteria
-from bayes_lcs.clustering.mixture.encode_input import WeightedRows, code_input
+from bayes_lcs.clustering.mixture.encode_input import WeightedRows, code_input, decoded
 from bayes_lcs.clustering.mixture.fit import (
     Before,
     FittedMixture,
@@ -30,13 +28,19 @@ from bayes_lcs.clustering.mixture.fit import (
     best_result,
     e_step_of,
     fit_mixture,
+    row_sums,
+    statistics_of,
 )
-from bayes_lcs.clustering.mixture.out_of_core import FitsFiles
-from bayes_lcs.clustering.mixture.predictions import PredictsRows
+from bayes_lcs.clustering.mixture.out_of_core import rows_of_files
 from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.model_protocols import MixtureParameters
+from bayes_lcs.data.rows.encoded_dataset import CodedFiles
+from bayes_lcs.inference.em import information_criteria
 from bayes_lcs.inference.em.online import StepwiseState, stepwise_init, stepwise_step
-from bayes_lcs.inference.em.row_layout import PatternPlan
+from bayes_lcs.inference.em.row_densities import log_density, map_rows, responsibilities
+from bayes_lcs.inference.em.row_layout import PatternPlan, plan_rows
+from bayes_lcs.io.options import CsvOptions, MissingValues, add_empty_cell
+from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 from bayes_lcs.runtime.executors.protocol import Executor
 
@@ -48,7 +52,7 @@ MOST_ROWS_IN_DOUBLE = 1 << 15
 """With ``precision="auto"``, more distinct rows than these are worked on in mixed precision."""
 
 
-class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, BaseEstimator):  # type: ignore[misc]
+class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Clusters of categorical rows: a mixture of products of multinomials, fitted by EM.
 
     Also known as latent class analysis, AutoClass, or naive Bayes with a hidden class. The start is
@@ -281,6 +285,91 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         self._stepwise = None
         return self
 
+    def fit_file(
+        self,
+        path: Any,
+        *,
+        features: Iterable[Any] | None = None,
+        ignore: Iterable[Any] = (),
+        missing_values: MissingValues = None,
+        encoding: str = "utf-8",
+        delimiter: str | None = None,
+        header: bool | Sequence[str] = True,
+        memory: int = 1 << 28,
+        folder: str | PathLike[str] | None = None,
+    ) -> MixtureClusterer:
+        r"""Fit the mixture to files that need not fit into memory.
+
+        One pass over the files encodes their rows and learns the values of every column; the
+        encoded rows are kept on disk in blocks, which the workers read. The result is that of
+        `fit` on the same rows, but for rounding.
+
+        Parameters
+        ----------
+        path
+            A CSV or Parquet file, or a folder of such files with the same columns of the same
+            types, which are read in the order of their names; or anything else that
+            `bayes_lcs.row_source` reads in pieces, such as Arrow data sets and Dask dataframes, or
+            a source of it. What `bayes_lcs.code_files` made is not coded again.
+        features, ignore
+            The columns to use, or those to leave out.
+        missing_values
+            Cells that mean "missing", as in `bayes_lcs.read_grouped`; by default those of the
+            clusterer.
+        encoding, delimiter, header
+            Of text files, as in `bayes_lcs.read_grouped`.
+        memory
+            Bytes that rows laid out for EM may take; if they would take more they are laid out on
+            disk, and read at each pass. What one block takes, and Python with its libraries, is not
+            counted.
+        folder
+            Where coded and laid out rows are kept while fitting, in a folder of their own that is
+            removed at the end; by default where the system keeps temporary files. Workers on other
+            machines must see it.
+
+        Returns
+        -------
+        self : MixtureClusterer
+            The fitted clusterer.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import bayes_lcs as bl
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "visits.csv")
+        ...     _ = path.write_text("day,hour\n" + "sun,late\nmon,early\nmon,early\n" * 50)
+        ...     mixture = bl.MixtureClusterer(2, random_state=0, verbose=False)
+        ...     found = mixture.fit_file(path, memory=1000, folder=folder)
+        >>> sorted(found.weights_.round(2).tolist())
+        [0.34, 0.66]
+        """
+        self._validate_params()
+        if self.warm_start or not isinstance(self.categories, str):
+            raise ValueError("fit_file begins anew and learns the categories from the files")
+        source = path
+        if not isinstance(path, CodedFiles | FileSampler):
+            if missing_values is None:
+                missing_values = add_empty_cell(self.missing_values)
+            source = FileSampler(
+                path,
+                features=features,
+                ignore=ignore,
+                categorical=self.categorical,
+                missing_values=missing_values,
+                options=CsvOptions(encoding, delimiter, header),
+            )
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        with rows_of_files(source, self._precision, memory, folder, self.executor) as rows:
+            categories = list(rows.values.values())
+            rng = np.random.default_rng(seed)
+            self._keep(fit_mixture(self, rows, rows.e_step, rng, None, categories))
+            self._fitted_weight = rows.e_step.weight
+            self.feature_names_in_ = np.array(list(rows.values), dtype=object)
+        self.n_features_in_, self.categories_ = len(categories), categories
+        self.plan_, self._stepwise = None, None
+        return self
+
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureClusterer:
         """Move the parameters with one more batch of rows: stepwise EM.
 
@@ -321,6 +410,149 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
         """Fit, and give the cluster of each row; see `fit` and `predict`."""
         return self.fit(X, y, sample_weight).predict(X)
 
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each cluster, for each row.
+
+        Parameters
+        ----------
+        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Rows add up to one.
+        """
+        return self._map(X, responsibilities)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """The most probable cluster of each row; see `predict_proba`."""
+        return self._map(X, lambda joint: joint.argmax(axis=1))
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """``log p(x)`` of each row, in nats; missing cells are summed out."""
+        return self._map(X, log_density)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean of `score_samples`."""
+        del y
+        scores = self.score_samples(X)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, scores)
+        return float(np.average(scores, weights=weights))
+
+    def anomaly_score(self, X: Any) -> FloatArray:
+        """How surprising each row is: ``-log p(x)`` in nats, more is stranger.
+
+        Missing cells surprise nobody, so that rows with many of them score low. The expected
+        score of a row without missing cells that the mixture itself draws is its entropy.
+        """
+        return -self.score_samples(X)
+
+    def sample(self, n_samples: int = 1) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Rows of values out of ``categories_``; of objects unless all columns are numbers.
+        y : ndarray of shape (n_samples,)
+            The clusters that they come from.
+        """
+        check_is_fitted(self)
+        if n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1, got {n_samples}")
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        rows, components, _ = self._model.simulate(int(n_samples), seed, self._parameters)
+        return decoded(rows, self.categories_), components
+
+    def bic(self, X: Any, sample_weight: Any = None) -> float:
+        """Bayesian information criterion on some rows; less is better."""
+        data = self._code_fitted(X, sample_weight)
+        return information_criteria.bic(*row_sums(data, self._model, self._parameters)[:3])
+
+    def icl(self, X: Any, sample_weight: Any = None) -> float:
+        """BIC plus twice the entropy of the clusters of the rows; less is better."""
+        data = self._code_fitted(X, sample_weight)
+        return information_criteria.icl(*row_sums(data, self._model, self._parameters))
+
+    def cheeseman_stutz(self, X: Any, sample_weight: Any = None) -> float:
+        """Approximate log evidence of some rows, AutoClass's score; more is better.
+
+        It needs ``prior > 0``, and is meant for the rows that the mixture was fitted to.
+        """
+        data = self._code_fitted(X, sample_weight)
+        statistics = statistics_of(data, self._parameters)
+        return information_criteria.cheeseman_stutz(self._model, self._parameters, statistics)
+
+    def standard_errors(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        method: str = "information",
+        n_bootstrap: int = 100,
+        random_state: Any = None,
+    ) -> tuple[FloatArray, list[FloatArray]]:
+        """Standard errors of ``weights_`` and ``probabilities_``.
+
+        Parameters
+        ----------
+        X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
+            The rows that the mixture was fitted to.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights: numbers of rows, not precisions.
+        method : {"information", "bootstrap"}, default="information"
+            ``"information"`` inverts the observed information of the log posterior, which takes
+            memory of the number of parameters squared. ``"bootstrap"`` fits again to rows drawn
+            with replacement, from the present parameters, and matches components.
+        n_bootstrap : int, default=100
+            Number of fits.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the bootstrap.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_components,)
+            Standard errors of ``weights_``.
+        probabilities : list of ndarray of shape (n_components, n_values)
+            Standard errors of ``probabilities_``.
+
+        Notes
+        -----
+        A probability estimated at 0 or 1, as happens with ``prior=0``, has no standard error from
+        the information: it is held fixed, and its own is NaN. So are those of an empty cluster. The
+        number of parameters in `bic` and `icl` counts them.
+        """
+        from bayes_lcs.inference.em import standard_errors
+
+        if method not in ("information", "bootstrap"):
+            raise ValueError(f"method must be 'information' or 'bootstrap', got {method!r}")
+        data = self._code_fitted(X, sample_weight)
+        plan = plan_rows(data.table, data.weights)
+        if method == "information":
+            weights, cells = standard_errors.information_errors(
+                self._model, self._parameters, data.table, data.weights
+            )
+        else:
+            seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+            weights, cells = standard_errors.bootstrap_errors(
+                self._model,
+                self._parameters,
+                plan,
+                data.weights,
+                num_fits=n_bootstrap,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                seed=seed,
+            )
+        schema = self._model.schema
+        return weights, [cells[schema.cells_of(f)].T for f in range(schema.num_features)]
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted mixture as netCDF, atomically, with a checksum beside it.
 
@@ -357,6 +589,10 @@ class MixtureClusterer(FitsFiles, PredictsRows, MixtureCriteria, DensityMixin, B
     def _code_fitted(self, X: Any, sample_weight: Any = None) -> WeightedRows:
         check_is_fitted(self)
         return self._code(X, sample_weight, reset=False)
+
+    def _map(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
+        data = self._code_fitted(X)
+        return map_rows(self._parameters, data.table, function)
 
     # Output ---------------------------------------------------------------------------------------
 
