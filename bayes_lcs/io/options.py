@@ -24,6 +24,7 @@ __all__ = [
     "add_empty_cell",
     "as_list",
     "check_option",
+    "drop_stored_index",
     "is_index_name",
     "missing_rules",
     "require_column",
@@ -152,6 +153,17 @@ def is_index_name(name: Any) -> bool:
     [True, True, True, False, False]
     """
     return is_null(name) or (isinstance(name, str) and name.strip() in ("", INDEX_NAME))
+
+
+def drop_stored_index(names: Iterable[str]) -> tuple[str, ...]:
+    """Return column names without the unnamed index that pandas stores in Arrow and Parquet.
+
+    Examples
+    --------
+    >>> drop_stored_index(["x", "__index_level_0__"])
+    ('x',)
+    """
+    return tuple(name for name in names if not name.startswith("__index_level_"))
 
 
 @dataclass
