@@ -116,17 +116,19 @@ def numeric_rows(X: Any, names: Sequence[Any] | None = None) -> Any:
     if others:
         Notes(set_aside=[str(name) for name in others]).warn()
         X = X.drop(columns=others)
-    for name in X.columns:
-        lacking = X[name].isna().to_numpy()
-        if lacking.any():
-            tables = open_tables(given) if is_streamed(given) else []
-            source = tables[0].source if len(tables) == 1 else Source()
-            raise source.error(
-                f"there is no number in {int(lacking.sum()):,} of {len(X):,} rows; fill them in, "
-                "or leave the rows or the column out",
-                row=int(np.argmax(lacking)),
-                column=str(name),
-            )
+    lacking = X.isna().to_numpy()
+    if lacking.any():
+        places = np.flatnonzero(lacking.any(axis=0))
+        name, *others = [str(X.columns[place]) for place in places]
+        also = f" (nor in columns {', '.join(map(repr, others))})" if others else ""
+        tables = open_tables(given) if is_streamed(given) else []
+        source = tables[0].source if len(tables) == 1 else Source()
+        raise source.error(
+            f"there is no number in {int(lacking[:, places[0]].sum()):,} of {len(X):,} rows{also}; "
+            "fill them in, or leave the rows or the columns out",
+            row=int(np.argmax(lacking[:, places[0]])),
+            column=name,
+        )
     return X
 
 

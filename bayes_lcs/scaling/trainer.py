@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lcs.core.errors import DataNote
+from bayes_lcs.core.errors import DataError, DataNote
 from bayes_lcs.data.checkpoints import fingerprint, is_keeping, work
 from bayes_lcs.io.sampler import FileSampler, Rows, RowSource
 from bayes_lcs.scaling.abbreviation import Abbreviation
@@ -80,6 +80,11 @@ class EstimatorTrainer:
             )
         self.holdout_size = holdout_size
         self._holdout = source.take(0, holdout_size)
+        if self._holdout.y is None and _needs_target(estimator):
+            raise DataError(
+                f"{type(estimator).__name__} learns from a target: give y, the name of its column "
+                "or an array"
+            )
         self.setup_seconds = clock() - start
         self._pass_seconds = self.setup_seconds
         self._cached: tuple[int, Rows] | None = None
@@ -144,7 +149,9 @@ class EstimatorTrainer:
             model = train(rows)
         self._is_noted = True
         trained = self.clock()
-        score, row_scores = self.score(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataNote)  # nor are those of the hold-out
+            score, row_scores = self.score(model)
         scored = self.clock()
         return Fit(
             size,
@@ -180,6 +187,7 @@ class EstimatorTrainer:
             rows = self._rows(min(size, self.num_rows))
             self._seen.add((min(size, self.num_rows), None))
             with _unconverged_is_fine():
+                warnings.simplefilter("ignore", DataNote)  # the training itself gives them
                 _fit(clone(self._estimator).set_params(max_iter=1), rows)
         return self.clock() - began
 
@@ -271,6 +279,12 @@ def _row_scores(model: Any, X: Any, y: Any) -> RowScores | None:
     if y is not None and is_classifier(model) and np.ndim(y) == 1:
         return np.asarray(np.asarray(model.predict(X)) == np.asarray(y), np.float64)
     return None
+
+
+def _needs_target(estimator: Any) -> bool:
+    from sklearn.utils import get_tags
+
+    return bool(get_tags(estimator).target_tags.required)
 
 
 def _anywhere(estimator: Any) -> Any:

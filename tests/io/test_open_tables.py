@@ -371,6 +371,31 @@ def test_what_is_no_number_is_named_in_any_piece(tmp_path, monkeypatch, size):
             list(bl.number_blocks(path, features=["a", "b"]))
 
 
+def test_a_column_that_is_empty_in_the_first_batches_has_the_type_of_its_cells(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(csv_format, "BLOCK_BYTES", 40)
+    monkeypatch.setattr(csv_format, "HEAD_BYTES", 40)
+    path = tmp_path / "x.csv"
+    rows = ["1,,,\n"] * 60 + ["1,2,late,\n"] * 60
+    path.write_text("a,number,text,empty\n" + "".join(rows))
+    with pytest.warns(bl.DataNote, match="without numbers are not used: 'text', 'empty'"):
+        found = bl.row_source(path, kind="numbers").take(0, 120).X
+    assert np.nansum(found[:, 1]) == 120
+    with pytest.raises(bl.DataError, match="line 2, column 'number': there is no number"):
+        list(bl.number_blocks(path))
+
+
+def test_all_columns_without_a_number_are_named_at_once(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b,c\n1,2,3\n,NA,4\n1,2,5\n")
+    message = r"line 3, column 'a': there is no number.* \(nor in columns 'b'\)"
+    with pytest.raises(bl.DataError, match=message):
+        list(bl.number_blocks(path))
+    with pytest.raises(bl.DataError, match=message):
+        bl.KMeans(1).fit(path)
+
+
 def test_very_many_cells_may_mean_missing(tmp_path):
     """pyarrow would end the process over such a list."""
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3,token 7\n")
