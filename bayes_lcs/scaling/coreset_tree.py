@@ -20,6 +20,8 @@ from bayes_lcs.core.executors import Executor
 from bayes_lcs.core.local_executor import LocalExecutor
 from bayes_lcs.data.checkpoints import Arrays
 from bayes_lcs.io.formats.parquet_ranges import NumberReader
+from bayes_lcs.io.frames import numeric_rows
+from bayes_lcs.io.frames import numeric_rows
 from bayes_lcs.io.open_tables import is_streamed
 from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.scaling.coreset_checks import CheckSample, check_on_sample
@@ -95,7 +97,7 @@ def coreset_tree(
     reduce_node = partial(_reduce_node, k, size, method, int(random_state))
     if sample_weight is not None and (is_streamed(X) or isinstance(X, FileSampler)):
         raise ValueError("sample_weight is for arrays")
-    source = FileSampler(X, kind="numbers") if is_streamed(X) else X
+    source = FileSampler(X, kind="numbers") if is_streamed(X) else numeric_rows(X)
     leaves = leaves_of(source, sample_weight, block_rows, someone_reads=executor is not None)
     reduce_leaf: Any = partial(_reduce_leaf, k, size, method, int(random_state))
     if isinstance(leaves, UnreadLeaves):
