@@ -21,7 +21,6 @@ from bayes_lcs.core.local_executor import LocalExecutor
 from bayes_lcs.data.checkpoints import Arrays
 from bayes_lcs.io.formats.parquet_ranges import NumberReader
 from bayes_lcs.io.frames import numeric_rows
-from bayes_lcs.io.frames import numeric_rows
 from bayes_lcs.io.open_tables import is_streamed
 from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.scaling.coreset_checks import CheckSample, check_on_sample
