@@ -18,7 +18,13 @@ from bayes_lcs.io.column_types import (
     value_name,
     widen_floats,
 )
-from bayes_lcs.io.decode import count_nulls, decode_column, encode_texts, null_missing
+from bayes_lcs.io.decode import (
+    count_nulls,
+    decode_column,
+    encode_texts,
+    null_listed,
+    null_missing,
+)
 from bayes_lcs.io.open_tables import is_streamed, open_tables
 from bayes_lcs.io.options import (
     DEFAULT_CSV,
@@ -226,6 +232,7 @@ class _Cells:
             kind = infer_cell_type(cells) if source.is_text else kind
         else:
             self._notes.count_missing(self._name, "", count_nulls(cells))
+            cells = null_listed(cells, self._rule)
         self._type = merge_types(self._type, kind)
         self._batches.append(cells)
 
@@ -249,7 +256,13 @@ class _Cells:
         import pyarrow.types as types
 
         if types.is_string(cells.type) or types.is_large_string(cells.type):
-            return convert_cells(cells, self._type)
+            array = convert_cells(cells, self._type)
+            if self._type != "float":
+                return array
+            # A cell such as "-9.0" is missing, too, where -9 is listed.
+            return np.asarray(
+                null_listed(pa.array(array), self._rule).to_numpy(zero_copy_only=False)
+            )
         if self._type == "text":  # numbers in one file, text in another
             items = [None if item is None else value_name(item) for item in cells.to_pylist()]
             return np.array(items, dtype=object)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bayes_lcs.io.options import as_list
+from bayes_lcs.io.options import add_empty_cell
 from bayes_lcs.io.sampler import RowSource
 
 __all__ = ["with_known_values"]
@@ -30,8 +30,8 @@ def with_known_values(estimator: Any, source: RowSource) -> Any:
     known = estimator.get_params(deep=False)
     if not (isinstance(known.get("categories"), str) and known["categories"] == "auto"):
         return estimator
-    given = known.get("missing_values")
-    values = source.values(None if given is None else as_list(given), known.get("categorical"))
+    given = add_empty_cell(known.get("missing_values"))
+    values = source.values(given, known.get("categorical"))
     if values is None:
         return estimator
     from sklearn.base import clone

@@ -396,6 +396,16 @@ def test_all_columns_without_a_number_are_named_at_once(tmp_path):
         bl.KMeans(1).fit(path)
 
 
+def test_spellings_of_one_number_are_one_value_of_a_coded_file(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("x,y\n" + "1,a\n1.0,b\n2,a\n" * 20)
+    coded = bl.code_files(path, tmp_path / "codes")
+    assert coded.reader(coded.blocks[0]).num_values == (2, 2)
+    whole = bl.MixtureClusterer(2, random_state=0).fit(path)
+    read = bl.MixtureClusterer(2, random_state=0).fit_file(path)
+    assert read.probabilities_[0].shape == whole.probabilities_[0].shape == (2, 2)
+
+
 def test_very_many_cells_may_mean_missing(tmp_path):
     """pyarrow would end the process over such a list."""
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3,token 7\n")
