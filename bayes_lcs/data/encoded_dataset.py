@@ -79,7 +79,7 @@ class CodedFiles:
             ) from None
         except DataError:
             raise
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(
                 f"the dictionary of the codes is damaged ({error}); code anew", file=str(path)
             ) from None

@@ -606,3 +606,10 @@ def test_moments_of_blocks_are_those_of_all_points():
     assert found.num_rows == 100
     np.testing.assert_allclose(found.mean, X.mean(axis=0), rtol=1e-13)
     np.testing.assert_allclose(found.squares / 100, X.var(axis=0), rtol=1e-13)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [], "values": []}'])
+def test_a_dictionary_of_codes_that_is_none_is_refused(tmp_path, text):
+    (tmp_path / "codes.json").write_text(text)
+    with pytest.raises(bl.DataError, match=r"codes\.json: the dictionary of the codes is damaged"):
+        bl.CodedFiles.load(tmp_path)
