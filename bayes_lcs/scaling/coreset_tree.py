@@ -77,7 +77,8 @@ def coreset_tree(
     -------
     Coreset
         Points and weights; row numbers are not known. Its errors are estimated on a sample of 1,000
-        rows, or ``size``, in which far rows are kept almost surely.
+        rows, or ``size``, in which far rows are kept almost surely if they lie scattered. Of far
+        rows that come together it may have none, and then errors are wrong.
 
     Examples
     --------
