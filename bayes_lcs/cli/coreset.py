@@ -88,6 +88,8 @@ def coreset(
       bayes-lcs coreset folder-of-files -k 10 --executor processes --workers 2
     """
     asked = as_asked(locals())
+    if not out.name:
+        raise IsADirectoryError(f"{out}: this is a folder; --out wants the name of a file")
     if out.suffix.lower() in OTHER_FORMATS:
         raise ValueError(f"{out}: a coreset is written as .csv or .parquet; rename --out")
     from bayes_lcs.io.size_estimate import table_extent

@@ -7,6 +7,7 @@ was kept; 1 is anything else. ``BAYES_LCS_TRACEBACK=1`` shows where an error cam
 from __future__ import annotations
 
 import _thread
+import errno
 import functools
 import json
 import os
@@ -123,7 +124,9 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
                 _fail("interrupted; nothing was written", INTERRUPTED)
             if os.environ.get("BAYES_LCS_TRACEBACK"):
                 raise
-            bad = isinstance(error, BAD_ERRORS)
+            bad = isinstance(error, BAD_ERRORS) or (
+                isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG
+            )
             message = str(error) or type(error).__name__
             if not isinstance(error, EXPLAINED):
                 message = (

@@ -132,6 +132,12 @@ class Output:
     def check_kind(self) -> None:
         """Refuse a path, or a result, that is something else than it has to be."""
         path = self.path
+        for folder in (path, *path.parents):
+            # Once the folder before ".." is made, the path leads to what was not looked at.
+            if folder.name == ".." and not folder.exists():
+                raise FileNotFoundError(
+                    f"{path}: {folder.parent} is no folder; write --out without '..'"
+                )
         if self.is_folder and os.path.lexists(path) and not path.is_dir():
             link = f"a symbolic link to {path.readlink()}, which is " if path.is_symlink() else ""
             refuse(path, f"this is {link}no folder, and --out wants one; choose another --out")

@@ -25,6 +25,7 @@ __all__ = [
     "decode_numbers",
     "encode_texts",
     "is_text_type",
+    "null_listed",
     "null_missing",
 ]
 
@@ -187,6 +188,27 @@ def null_missing(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, int]]:
     return (pc.if_else(hits, None, cells) if counts else cells), counts
 
 
+def null_listed(cells: Any, rule: MissingRule) -> Any:
+    """Replace numbers that are listed as "missing" by null; they match by value.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> null_listed(pa.array([-9.0, 1.5]), MissingRule(frozenset({"-9"}))).to_pylist()
+    [None, 1.5]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    listed = pa.array(rule.numbers, pa.float64())
+    if not len(listed) or arrow_type(cells.type) not in ("integer", "float"):
+        return cells
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    hits = pc.is_in(cells.cast(listed.type, safe=False), listed)
+    return pc.if_else(hits, pa.scalar(None, cells.type), cells)
+
+
 def _null_missing_values(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, int]]:
     """Apply `null_missing` to the distinct texts of a dictionary, and to the codes of the cells."""
     import pyarrow as pa
@@ -223,6 +245,7 @@ def decode_numbers(
     if arrow_type(cells.type) in ("integer", "float", "boolean", None):
         import pyarrow.types as types
 
+        cells = null_listed(cells, rule)
         if types.is_dictionary(cells.type):
             cells = cells.cast(cells.type.value_type)
         if types.is_boolean(cells.type):

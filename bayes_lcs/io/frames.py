@@ -18,7 +18,13 @@ from bayes_lcs.io.column_types import (
     value_name,
     widen_floats,
 )
-from bayes_lcs.io.decode import count_nulls, decode_column, encode_texts, null_missing
+from bayes_lcs.io.decode import (
+    count_nulls,
+    decode_column,
+    encode_texts,
+    null_listed,
+    null_missing,
+)
 from bayes_lcs.io.open_tables import is_streamed, open_tables
 from bayes_lcs.io.options import (
     DEFAULT_CSV,
@@ -116,17 +122,19 @@ def numeric_rows(X: Any, names: Sequence[Any] | None = None) -> Any:
     if others:
         Notes(set_aside=[str(name) for name in others]).warn()
         X = X.drop(columns=others)
-    for name in X.columns:
-        lacking = X[name].isna().to_numpy()
-        if lacking.any():
-            tables = open_tables(given) if is_streamed(given) else []
-            source = tables[0].source if len(tables) == 1 else Source()
-            raise source.error(
-                f"there is no number in {int(lacking.sum()):,} of {len(X):,} rows; fill them in, "
-                "or leave the rows or the column out",
-                row=int(np.argmax(lacking)),
-                column=str(name),
-            )
+    lacking = X.isna().to_numpy()
+    if lacking.any():
+        places = np.flatnonzero(lacking.any(axis=0))
+        name, *others = [str(X.columns[place]) for place in places]
+        also = f" (nor in columns {', '.join(map(repr, others))})" if others else ""
+        tables = open_tables(given) if is_streamed(given) else []
+        source = tables[0].source if len(tables) == 1 else Source()
+        raise source.error(
+            f"there is no number in {int(lacking[:, places[0]].sum()):,} of {len(X):,} rows{also}; "
+            "fill them in, or leave the rows or the columns out",
+            row=int(np.argmax(lacking[:, places[0]])),
+            column=name,
+        )
     return X
 
 
@@ -224,6 +232,7 @@ class _Cells:
             kind = infer_cell_type(cells) if source.is_text else kind
         else:
             self._notes.count_missing(self._name, "", count_nulls(cells))
+            cells = null_listed(cells, self._rule)
         self._type = merge_types(self._type, kind)
         self._batches.append(cells)
 
@@ -247,7 +256,13 @@ class _Cells:
         import pyarrow.types as types
 
         if types.is_string(cells.type) or types.is_large_string(cells.type):
-            return convert_cells(cells, self._type)
+            array = convert_cells(cells, self._type)
+            if self._type != "float":
+                return array
+            # A cell such as "-9.0" is missing, too, where -9 is listed.
+            return np.asarray(
+                null_listed(pa.array(array), self._rule).to_numpy(zero_copy_only=False)
+            )
         if self._type == "text":  # numbers in one file, text in another
             items = [None if item is None else value_name(item) for item in cells.to_pylist()]
             return np.array(items, dtype=object)

@@ -11,7 +11,7 @@ from bayes_lcs.core.errors import DataError, one_line
 from bayes_lcs.io.decode import check_type
 from bayes_lcs.io.formats.csv import open_csv_table
 from bayes_lcs.io.formats.parquet import footer_size, open_parquet_table
-from bayes_lcs.io.options import DEFAULT_CSV, CsvOptions
+from bayes_lcs.io.options import DEFAULT_CSV, CsvOptions, drop_stored_index
 from bayes_lcs.io.raw_table import RawTable, SizeEstimate, Source, file_stamp
 
 __all__ = ["as_path", "is_arrow_frame", "is_streamed", "open_file", "open_tables"]
@@ -190,7 +190,7 @@ def _open_fragment(dataset: Any, fragment: Any, number: int) -> RawTable:
     stamp = ""
     if is_file:
         stamp = f"{file_stamp(Path(path))}, {dataset.schema}, {fragment.partition_expression}"
-    return RawTable(tuple(dataset.schema.names), source, batches, size, stamp=stamp)
+    return RawTable(drop_stored_index(dataset.schema.names), source, batches, size, stamp=stamp)
 
 
 # Dask ---------------------------------------------------------------------------------------------

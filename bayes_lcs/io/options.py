@@ -6,11 +6,12 @@ import difflib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from typing import Any
 
 from bayes_lcs.core.errors import DataNote, DataWarning, warn_user
-from bayes_lcs.io.column_types import is_null, value_name
+from bayes_lcs.io.column_types import convert_texts, infer_text_type, is_null, value_name
 
 __all__ = [
     "DEFAULT_CSV",
@@ -24,6 +25,7 @@ __all__ = [
     "add_empty_cell",
     "as_list",
     "check_option",
+    "drop_stored_index",
     "is_index_name",
     "missing_rules",
     "require_column",
@@ -87,6 +89,13 @@ class MissingRule:
         if self.tokens is None:
             return len(text) <= MAX_MARKER and text.strip().lower() in MARKERS
         return text in self.tokens
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        """The numbers among the tokens, which match by value."""
+        tokens = [t for t in self.tokens or () if infer_text_type([t]) in ("integer", "float")]
+        found: list[float] = convert_texts(tokens, "float").tolist()
+        return found
 
     @property
     def spellings(self) -> list[str]:
@@ -152,6 +161,17 @@ def is_index_name(name: Any) -> bool:
     [True, True, True, False, False]
     """
     return is_null(name) or (isinstance(name, str) and name.strip() in ("", INDEX_NAME))
+
+
+def drop_stored_index(names: Iterable[str]) -> tuple[str, ...]:
+    """Return column names without the unnamed index that pandas stores in Arrow and Parquet.
+
+    Examples
+    --------
+    >>> drop_stored_index(["x", "__index_level_0__"])
+    ('x',)
+    """
+    return tuple(name for name in names if not name.startswith("__index_level_"))
 
 
 @dataclass

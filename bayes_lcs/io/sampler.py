@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.io.category_encoder import Categories, CategoryEncoder, check_measurements
-from bayes_lcs.io.column_types import arrow_type, infer_cell_type
+from bayes_lcs.io.column_types import ColumnType, arrow_type, infer_cell_type
 from bayes_lcs.io.decode import decode_numbers, null_missing
 from bayes_lcs.io.formats.parquet_ranges import NumberReader, RowRange, finite_numbers
 from bayes_lcs.io.open_tables import open_tables
@@ -171,19 +171,35 @@ class FileSampler(RowSource):
         batch = first.read_head(self._features)
         if batch is None or first.size().rows == 0:
             raise first.source.error("there are no rows")
+        kinds = self._find_types(batch)
         numeric: list[str] = []
         for name in self._features:
-            cells = batch.column(name)
-            if first.source.is_text:
-                kind = infer_cell_type(null_missing(cells, self._rules[name])[0])
-            else:
-                kind = arrow_type(cells.type)
-            (self._notes.set_aside if kind in ("text", None) else numeric).append(name)
+            (self._notes.set_aside if kinds[name] in ("text", None) else numeric).append(name)
         if not numeric:
             raise first.source.error(
                 "no column holds numbers: encode categories first, or use a mixture"
             )
         return numeric
+
+    def _find_types(self, head: Any) -> dict[str, ColumnType | None]:
+        """Return the type of each feature in the first batch that holds a cell of it."""
+        is_text = self._tables[0].source.is_text
+        kinds: dict[str, ColumnType | None] = {}
+        for name in self._features:
+            cells = head.column(name)
+            kinds[name] = self._infer_type(name, cells) if is_text else arrow_type(cells.type)
+        empty = [name for name, kind in kinds.items() if kind is None]
+        for table in self._tables if is_text else ():
+            for batch in table.batches(empty) if empty else ():
+                for name in empty:
+                    kinds[name] = self._infer_type(name, batch.column(name))
+                empty = [name for name in empty if kinds[name] is None]
+                if not empty:
+                    break
+        return kinds
+
+    def _infer_type(self, name: str, cells: Any) -> ColumnType | None:
+        return infer_cell_type(null_missing(cells, self._rules[name])[0])
 
     @property
     def num_rows(self) -> int:

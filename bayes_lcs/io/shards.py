@@ -27,6 +27,7 @@ from bayes_lcs.io.decode import (
     decode_column,
     decode_numbers,
     encode_texts,
+    null_listed,
     null_missing,
 )
 from bayes_lcs.io.formats.csv import read_format
@@ -182,7 +183,7 @@ class _ShardDecoder:
         notes = count.notes if rule.tokens is None else Notes()
         if not is_csv and kind != "text" and name not in self.text:
             notes.count_missing(name, "", count_nulls(cells))
-            return _Column(cells, kind)
+            return _Column(null_listed(cells, rule), kind)
         is_text = name in self.text or not is_csv
         try:
             if is_csv:
@@ -204,7 +205,10 @@ class _ShardDecoder:
         for text, number in markers.items():
             notes.count_missing(name, text, number)
         notes.count_missing(name, "", texts.indices.null_count - sum(markers.values()))
-        return _Column(texts, "text") if is_text else _Column(texts, *parse_cells(texts))
+        if is_text:
+            return _Column(texts, "text")
+        kind, numbers = parse_cells(texts)
+        return _Column(texts, kind, None if numbers is None else null_listed(numbers, rule))
 
     def _check_nul(self, name: str, texts: Any, start: int) -> None:
         import pyarrow.compute as pc

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lcs.core.errors import DataNote
-from bayes_lcs.io.options import as_list
+from bayes_lcs.core.errors import DataError, DataNote
+from bayes_lcs.io.options import add_empty_cell
 from bayes_lcs.io.sampler import FileSampler, Rows, RowSource
 from bayes_lcs.learning_curve_sampling.default_sizes import default_holdout_size
 from bayes_lcs.learning_curve_sampling.training_run import Fit, Mode, RowScores
@@ -86,6 +86,11 @@ class EstimatorTrainer:
             )
         self.holdout_size = holdout_size
         self._holdout = source.take(0, holdout_size)
+        if self._holdout.y is None and _needs_target(estimator):
+            raise DataError(
+                f"{type(estimator).__name__} learns from a target: give y, the name of its column "
+                "or an array"
+            )
         self.setup_seconds = clock() - start
         self._pass_seconds = self.setup_seconds
         self._cached: tuple[int, Rows] | None = None
@@ -150,7 +155,9 @@ class EstimatorTrainer:
             model = train(rows)
         self._is_noted = True
         trained = self.clock()
-        score, row_scores = self.score(model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataNote)  # nor are those of the hold-out
+            score, row_scores = self.score(model)
         scored = self.clock()
         return Fit(
             size,
@@ -186,6 +193,7 @@ class EstimatorTrainer:
             rows = self._rows(min(size, self.num_rows))
             self._seen.add((min(size, self.num_rows), None))
             with _unconverged_is_fine():
+                warnings.simplefilter("ignore", DataNote)  # the training itself gives them
                 _fit(clone(self._estimator).set_params(max_iter=1), rows)
         return self.clock() - began
 
@@ -279,6 +287,12 @@ def _row_scores(model: Any, X: Any, y: Any) -> RowScores | None:
     return None
 
 
+def _needs_target(estimator: Any) -> bool:
+    from sklearn.utils import get_tags
+
+    return bool(get_tags(estimator).target_tags.required)
+
+
 def _anywhere(estimator: Any) -> Any:
     """The estimator without its executor, which decides nothing."""
     from sklearn.base import clone
@@ -323,8 +337,8 @@ def with_known_values(estimator: Any, source: RowSource) -> Any:
     known = estimator.get_params(deep=False)
     if not (isinstance(known.get("categories"), str) and known["categories"] == "auto"):
         return estimator
-    given = known.get("missing_values")
-    values = source.values(None if given is None else as_list(given), known.get("categorical"))
+    given = add_empty_cell(known.get("missing_values"))
+    values = source.values(given, known.get("categorical"))
     if values is None:
         return estimator
     from sklearn.base import clone

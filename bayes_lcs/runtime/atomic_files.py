@@ -10,8 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bayes_lcs.core.errors import DataError, one_line
-from bayes_lcs.runtime.checksums import check_seal, seal
+from bayes_lcs.core.errors import DataError, DataWarning, one_line, warn_user
+from bayes_lcs.runtime.checksums import check_seal, is_saved_again, seal
 from bayes_lcs.runtime.memory import require_memory
 
 if TYPE_CHECKING:
@@ -120,7 +120,8 @@ def check_whole(path: str | PathLike[str]) -> Path:
         if expected != [_sha256(source).encode()]:
             raise DataError(
                 f"the file does not match its checksum in {checksum.name}; it was changed or "
-                "damaged after it was written. Make it again",
+                "damaged after it was written. Make it again; if you saved it again with another "
+                f"program, remove {checksum.name}",
                 file=str(source),
             )
     return source
@@ -138,7 +139,10 @@ def _to_netcdf(tree: xr.DataTree, path: Path) -> None:
 
 
 def load_datatree(path: str | Path) -> xr.DataTree:
-    """Read a tree that :func:`save_datatree` wrote; damage is noticed and refused."""
+    """Read a tree that :func:`save_datatree` wrote; damage is noticed and refused.
+
+    A tree that another program saved again is read with a warning.
+    """
     import xarray as xr
 
     source = check_whole(path)
@@ -146,14 +150,24 @@ def load_datatree(path: str | Path) -> xr.DataTree:
         is_netcdf = stream.read(len(_HDF5)) == _HDF5
     reason = f"it does not begin with {_HDF5!r}"
     if is_netcdf:
-        check_seal(source)
+        is_again = is_saved_again(source)
+        if not is_again:
+            check_seal(source)
         try:
             with xr.open_datatree(source, engine="h5netcdf") as tree:
                 # A small file can declare arrays of any size.
                 require_memory(tree.nbytes, "its content", "Load it on a larger machine")
-                return tree.load()
+                loaded = tree.load()
         except Exception as error:  # sealed, and yet nothing that xarray and HDF5 can read
             reason = one_line(error)
+        else:
+            if is_again:
+                warn_user(
+                    f"{source}: another program saved this file again, without a checksum: "
+                    "changes and damage cannot be noticed",
+                    DataWarning,
+                )
+            return loaded
     raise DataError(
         f"this is not a netCDF file, or not a whole one ({reason}); load reads what "
         "Posterior.save wrote",

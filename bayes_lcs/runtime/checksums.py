@@ -5,6 +5,9 @@ sha256 of all its other bytes as well: one flipped bit anywhere, or a missing en
 refused. netCDF (HDF5) readers pay no attention to bytes after the end of the data, and in a zip
 file, which ends with room for a comment, the seal is that comment: other programs read sealed files
 as before. A seal tells of damage, not of malice; anybody can compute one.
+
+A netCDF file that another program saved again has no seal. It is told from one that was cut short
+by the length that HDF5 notes at its beginning.
 """
 
 from __future__ import annotations
@@ -18,13 +21,15 @@ from typing import BinaryIO
 
 from bayes_lcs.core.errors import DataError, one_line
 
-__all__ = ["check_seal", "seal", "understood"]
+__all__ = ["check_seal", "is_saved_again", "seal", "understood"]
 
 _MARK = b"\nbayes_lcs sha256 "
 _LENGTH = len(_MARK) + 64 + 1
 _ZIP_END = b"PK\x05\x06"
 _ZIP_END_LENGTH = 22
 _BLOCK = 1 << 20
+_HDF5_LENGTH = {0: 40, 1: 44, 2: 28, 3: 28}
+"""Where HDF5 notes the length of the data, by the version of the format."""
 
 
 def seal(path: Path) -> None:
@@ -65,6 +70,15 @@ def check_seal(path: Path) -> None:
                 "it was written. Make it again",
                 file=str(path),
             )
+
+
+def is_saved_again(path: Path) -> bool:
+    """Return whether another program wrote a netCDF file: it ends with the data, without a seal."""
+    with path.open("rb") as file:
+        start = file.read(64)
+        size = file.seek(0, 2)
+    place = _HDF5_LENGTH.get(start[8], len(start)) if len(start) > 8 else len(start)
+    return int.from_bytes(start[place : place + 8], "little") == size
 
 
 def _digest(file: BinaryIO, size: int) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 from tests.terminal import on_a_terminal
 
 AT_ONCE = """
-from bayes_lcs.core import progress
+from bayes_lcs.runtime import progress
 from bayes_lcs.io.formats import csv
 progress.SECONDS_BEFORE_BAR = 0.0
 csv.BLOCK_BYTES = csv.HEAD_BYTES = 4096

@@ -62,7 +62,7 @@ import sys
 sys.stdin = sys.stdout = sys.stderr = None
 import numpy as np
 import bayes_lcs as bl
-from bayes_lcs.core import progress
+from bayes_lcs.runtime import progress
 progress.SECONDS_BEFORE_BAR = 0.0
 rng = np.random.default_rng(0)
 X = rng.integers(3, size=(200, 4))

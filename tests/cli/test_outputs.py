@@ -166,6 +166,35 @@ def test_the_input_is_never_written_over(files, tmp_path, kind):
     check_refused(words[:-1], tmp_path, "--out", out=out)
 
 
+@ALL
+@pytest.mark.parametrize("more", [(), ("--force",)])
+def test_a_path_through_a_folder_that_is_still_to_be_made_is_refused(
+    files, tmp_path, command, more
+):
+    """Making the folder would turn the path into that of the input, or of other files."""
+    words = list(files[command])
+    if command == "demo":
+        out = tmp_path / "new" / ".." / "mine"
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "report.html").write_text("mine")
+    else:
+        name = {"coreset": "rows.csv", "scan": "predictions.csv"}.get(command, "report.html")
+        shutil.copy(words[1], tmp_path / name)
+        words[1] = tmp_path / name
+        out = tmp_path / "new" / ".." / (name if command == "coreset" else "")
+    told = (f"{tmp_path / 'new'} is no folder; write --out without '..'",)
+    check_refused([*words, *more], tmp_path, *told, out=out)
+
+
+@pytest.mark.parametrize("more", [(), ("--force",)])
+def test_a_coreset_is_no_folder_and_its_name_fits(files, tmp_path, monkeypatch, more):
+    monkeypatch.chdir(tmp_path)
+    words = [*files["coreset"], *more]
+    for out in (".", ""):
+        check_refused(words, tmp_path, ".: this is a folder; --out wants", out=out)
+    check_refused(words, tmp_path, "File name too long", out=tmp_path / ("a" * 300 + ".csv"))
+
+
 @pytest.mark.parametrize(
     ("command", "name"), [("cluster", "assignments.csv"), ("scan", "predictions.csv")]
 )

@@ -371,6 +371,41 @@ def test_what_is_no_number_is_named_in_any_piece(tmp_path, monkeypatch, size):
             list(bl.number_blocks(path, features=["a", "b"]))
 
 
+def test_a_column_that_is_empty_in_the_first_batches_has_the_type_of_its_cells(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(csv_format, "BLOCK_BYTES", 40)
+    monkeypatch.setattr(csv_format, "HEAD_BYTES", 40)
+    path = tmp_path / "x.csv"
+    rows = ["1,,,\n"] * 60 + ["1,2,late,\n"] * 60
+    path.write_text("a,number,text,empty\n" + "".join(rows))
+    with pytest.warns(bl.DataNote, match="without numbers are not used: 'text', 'empty'"):
+        found = bl.row_source(path, kind="numbers").take(0, 120).X
+    assert np.nansum(found[:, 1]) == 120
+    with pytest.raises(bl.DataError, match="line 2, column 'number': there is no number"):
+        list(bl.number_blocks(path))
+
+
+def test_all_columns_without_a_number_are_named_at_once(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b,c\n1,2,3\n,NA,4\n1,2,5\n")
+    message = r"line 3, column 'a': there is no number.* \(nor in columns 'b'\)"
+    with pytest.raises(bl.DataError, match=message):
+        list(bl.number_blocks(path))
+    with pytest.raises(bl.DataError, match=message):
+        bl.KMeans(1).fit(path)
+
+
+def test_spellings_of_one_number_are_one_value_of_a_coded_file(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("x,y\n" + "1,a\n1.0,b\n2,a\n" * 20)
+    coded = bl.code_files(path, tmp_path / "codes")
+    assert coded.reader(coded.blocks[0]).num_values == (2, 2)
+    whole = bl.MixtureClusterer(2, random_state=0).fit(path)
+    read = bl.MixtureClusterer(2, random_state=0).fit_file(path)
+    assert read.probabilities_[0].shape == whole.probabilities_[0].shape == (2, 2)
+
+
 def test_very_many_cells_may_mean_missing(tmp_path):
     """pyarrow would end the process over such a list."""
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3,token 7\n")
@@ -571,3 +606,10 @@ def test_moments_of_blocks_are_those_of_all_points():
     assert found.num_rows == 100
     np.testing.assert_allclose(found.mean, X.mean(axis=0), rtol=1e-13)
     np.testing.assert_allclose(found.squares / 100, X.var(axis=0), rtol=1e-13)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [], "values": []}'])
+def test_a_dictionary_of_codes_that_is_none_is_refused(tmp_path, text):
+    (tmp_path / "codes.json").write_text(text)
+    with pytest.raises(bl.DataError, match=r"codes\.json: the dictionary of the codes is damaged"):
+        bl.CodedFiles.load(tmp_path)

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import adjusted_rand_score
+from sklearn.tree import DecisionTreeClassifier
 from typer.testing import CliRunner
 
 import bayes_lcs as bl
@@ -51,9 +52,12 @@ def test_kmeans_finds_the_kinds_from_a_frame_a_file_and_in_one_pass(events):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("learner", ["naive_bayes", "prototype", "stump"])
+@pytest.mark.parametrize("learner", ["naive_bayes", "prototype", "stump", "tree"])
 def test_learners_give_the_clusters_of_the_numbers_without_offset(events, learner):
     frame = pd.read_csv(events[0])[["time", "cell"]]
+    if learner == "tree":
+        # Trees compute in float32, in which numbers from 1e9 on are 64 apart.
+        learner, frame = DecisionTreeClassifier(max_depth=3), frame[["cell"]] + 1e9
     labels = [
         bl.GeneralizedClusterer(learner, 3, random_state=1).fit(data).labels_
         for data in (frame - frame.min(), frame)

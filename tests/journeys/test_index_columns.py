@@ -4,6 +4,9 @@ import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 from typer.testing import CliRunner
 
@@ -88,6 +91,20 @@ def test_an_index_in_parquet_is_not_a_column_of_the_data(visits, tmp_path):
     read = bl.MixtureClusterer(2, random_state=0).fit(tmp_path / "shuffled.parquet")
     assert read.feature_names_in_.tolist() == ["town", "member", "children"]
     np.testing.assert_array_equal(read.predict(rows), model.predict(rows))
+
+
+def test_an_index_in_arrow_and_polars_is_not_a_column_of_the_data(visits, tmp_path):
+    rows = visits[visits["children"] > 0]  # pandas stores the index of selected rows
+    path = tmp_path / "rows.parquet"
+    rows.to_parquet(path)
+    expected = ["town", "member", "children", "rating", "shop", "buys"]
+    for given in (pa.Table.from_pandas(rows), pl.read_parquet(path), ds.dataset(path)):
+        model = bl.MixtureClusterer(2, random_state=0).fit(given)
+        assert model.feature_names_in_.tolist() == expected
+        means = bl.KMeans(2, random_state=0).fit(given)
+        assert means.feature_names_in_.tolist() == ["member", "children", "rating", "buys"]
+        data = bl.GroupedTable.from_frame(given, group="shop", label="buys")
+        assert data.feature_names == ("town", "member", "children", "rating")
 
 
 def test_commands_take_files_with_an_index(visits, points, tmp_path):

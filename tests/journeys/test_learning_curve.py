@@ -85,3 +85,25 @@ def test_the_command_reports_what_it_measured(path, tmp_path):
     assert model.score(pd.read_csv(path)) > told["baseline_score"]
     curve = pd.read_csv(out / "curve.csv")
     assert told["score"] == pytest.approx(curve["score"].max(), rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::bayes_lcs.DataNote")
+def test_numbers_and_names_side_by_side_are_the_same_from_memory_and_files(tmp_path):
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 300)
+    frame = pd.DataFrame(
+        {
+            "weight": (rng.normal(size=300) + 4 * kind).round(3),
+            "wheels": 2 + 2 * kind,
+            "colour": rng.choice(["red", "blue"], 300),
+        }
+    )
+    frame.to_csv(tmp_path / "rows.csv")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    clusterer = bl.GeneralizedClusterer("naive_bayes", 2, random_state=0)
+    expected, *others = [
+        bl.learning_curve_sample(clusterer, given, alpha=0).model.predict(frame)
+        for given in (frame, tmp_path / "rows.csv", tmp_path / "rows.parquet")
+    ]
+    for found in others:
+        np.testing.assert_array_equal(found, expected)

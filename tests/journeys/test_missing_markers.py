@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import bayes_lcs as bl
 from bayes_lcs.cli import app
-from tests.journeys.inputs import assert_all_equal
+from tests.journeys.inputs import assert_all_equal, named_forms
 
 MARKERS = ["", "?", "NA", "NaN", "n/a", "NULL", "nan"]
 
@@ -252,3 +252,43 @@ def test_markers_in_a_frame_are_those_of_its_file(tmp_path):
     }
     assert_all_equal({name: one.indices for name, one in small.items()})
     assert_all_equal({name: one.weights for name, one in small.items()})
+
+
+@pytest.mark.parametrize("listed", [-9, ["-9"], [-9.0, "none"]])
+@pytest.mark.filterwarnings("ignore::bayes_lcs.DataNote")
+def test_listed_numbers_are_missing_in_columns_of_every_type(tmp_path, listed):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {
+            "whole": rng.choice([-9, 1, 2], 300),
+            "half": rng.choice([-9.0, 0.5, 1.5], 300),
+            "text": rng.choice(["-9", "a", "b", ""], 300),
+        }
+    )
+    kind = pd.Series(rng.choice(["x", "y"], 300), name="kind")
+    forms = named_forms(rows, tmp_path / "rows")
+    known = [[1, 2], [0.5, 1.5], ["a", "b"]]
+    for name, given in forms.items():
+        mixture = bl.MixtureClusterer(2, missing_values=listed, random_state=0)
+        assert [v.tolist() for v in mixture.fit(given).categories_] == known, name
+        if name != "pandas":
+            assert [v.tolist() for v in mixture.fit_file(given).categories_] == known, name
+        found = bl.learning_curve_sample(mixture, given, alpha=0).model
+        assert [v.tolist() for v in found.categories_] == known, name
+
+    numbers = rows[["whole", "half"]].assign(one=1)
+    for name, given in named_forms(numbers, tmp_path / "numbers").items():
+        if name != "pandas":
+            options = {"kind": "numbers", "missing_values": listed}
+            found = bl.row_source(given, **options).take(0, 300).X
+            lacking = (numbers == -9).sum().tolist()
+            assert np.isnan(found).sum(axis=0).tolist() == lacking, name
+
+    scores = {}
+    for name, path in named_forms(rows.assign(kind=kind), tmp_path / "labelled").items():
+        if name in ("CSV", "Parquet"):
+            scan = bl.PartialScanClassifier("naive_bayes", random_state=0)
+            scan.fit_file(path, label="kind", missing_values=listed)
+            for other, given in forms.items():
+                scores[f"{name}, {other}"] = scan.predict_proba(given)
+    assert_all_equal(scores)

@@ -1,5 +1,7 @@
 """Tables at the edge of the ordinary: 3 rows, a constant column, an id, sorted files, one group."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -248,3 +250,20 @@ def test_a_table_sorted_by_its_label(num_rows, tmp_path):
     assert found.exit_code == 0, found.output
     open_report(tmp_path / "out" / "report.html")
     assert "the commonest label alone" in (tmp_path / "out" / "scan.txt").read_text()
+
+
+def test_answers_sorted_by_grade_and_person(tmp_path):
+    """Grades that nobody can tell: no accuracy or comparison says otherwise, read whole or not."""
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame(
+        {"person": rng.integers(1500, size=40_000), "grade": rng.integers(1, 5, 40_000)}
+    )
+    path = tmp_path / "answers.csv"
+    rows.sort_values(["grade", "person"]).to_csv(path, index=False)
+    for options in ((), ("--whole",), ("--whole", "--parts", "4")):
+        words = ("scan", path, "--label", "grade", "--out", tmp_path / "out", "--force", "--json")
+        told = json.loads(run(*words, *options).stdout)
+        low, high = told["performance"]["interval"]
+        assert low - 0.03 < 0.25 < high + 0.03
+        assert 0.2 < told["performance"]["single_accuracy"] < 0.32
+        assert not any("one model" in remark for remark in told["remarks"])

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KernelDensity
+from sklearn.tree import DecisionTreeClassifier
 
 import bayes_lcs as bl
 from bayes_lcs.io.random_order import random_order
@@ -394,6 +395,22 @@ def test_names_of_abbreviations():
     for wrong in ("fixed-0", "fixed", "thresh-", "thresh-x", "1", "thresh-0.0"):
         with pytest.raises(ValueError, match="abbreviated="):
             abbreviation(wrong)
+
+
+def test_missing_cells_are_announced_once(tmp_path, recwarn):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.choice(["a", "b", "?"], (200, 2)), columns=["x", "y"])
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    for given in (tmp_path / "rows.csv", frame):
+        recwarn.clear()
+        bl.learning_curve_sample(bl.MixtureClusterer(2, random_state=0), given)
+        assert len([one for one in recwarn if one.category is bl.DataNote]) == 1
+
+
+def test_a_classifier_needs_the_name_of_its_label(tmp_path):
+    pd.DataFrame({"x": [0, 1] * 50, "y": [0, 1] * 50}).to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(bl.DataError, match="learns from a target: give y"):
+        bl.learning_curve_sample(DecisionTreeClassifier(), tmp_path / "rows.csv")
 
 
 def test_what_cannot_be_done_is_refused():

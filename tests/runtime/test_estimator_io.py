@@ -216,7 +216,7 @@ def gadgets(mark: Path) -> dict[str, tuple[dict[str, Any], dict[str, bytes], int
         name: node("builtins.bytes", "BytesNode", file=name, __id__=number)
         for number, name in enumerate(files, 1)
     }
-    executors = "bayes_lcs.scaling.executors"
+    executors = "bayes_lcs.runtime.executors"
 
     def called(name: str, *arguments: dict[str, Any]) -> dict[str, Any]:
         return node(name, "ConstructorFromReduceNode", content=as_tuple(*arguments))

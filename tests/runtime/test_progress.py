@@ -44,7 +44,7 @@ def work_within_work():
 def shown(before):
     program = f"""
 import sys, time
-from bayes_lcs.core import progress
+from bayes_lcs.runtime import progress
 from bayes_lcs.runtime.progress import progress_bar
 progress.SECONDS_BEFORE_BAR = {before}
 {inspect.getsource(work_within_work)}

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -19,8 +20,8 @@ import xarray as xr
 import bayes_lcs as bl
 from bayes_lcs.inference.datatree import exact_datatree
 from bayes_lcs.runtime import memory
-from bayes_lcs.runtime.atomic_files import save_datatree
-from bayes_lcs.runtime.checksums import check_seal, seal
+from bayes_lcs.runtime.atomic_files import load_datatree, save_datatree
+from bayes_lcs.runtime.checksums import check_seal, is_saved_again, seal
 
 LOADERS: dict[str, Callable[[Path], Any]] = {
     "posterior.nc": bl.load,
@@ -146,13 +147,55 @@ def test_each_class_refuses_the_files_of_others(saved: Path) -> None:
 
 
 def test_files_of_other_programs_are_refused(tmp_path: Path) -> None:
-    xr.Dataset({"x": ("i", [1.0])}).to_netcdf(tmp_path / "theirs.nc", engine="h5netcdf")
     with zipfile.ZipFile(tmp_path / "theirs.zip", "w") as archive:
         archive.writestr("a.txt", "nothing of ours")
     np.savez(tmp_path / "theirs.npz", x=np.arange(3))
     for path in tmp_path.iterdir():
         with pytest.raises(bl.DataError, match=rf"{path.name}: the file does not end as files"):
             bl.load(path)
+    path = tmp_path / "theirs.nc"
+    xr.Dataset({"x": ("i", [1.0])}).to_netcdf(path, engine="h5netcdf")
+    with (
+        pytest.warns(bl.DataWarning, match="another program saved"),
+        pytest.raises(bl.DataError, match=r"theirs\.nc: this netCDF file holds no posterior"),
+    ):
+        bl.load(path)
+
+
+NETCDF = [name for name in LOADERS if name.endswith(".nc")]
+
+
+@pytest.mark.parametrize("name", NETCDF)
+def test_a_file_saved_again_by_xarray_is_loaded_with_a_warning(
+    saved: Path, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    with xr.open_datatree(saved / name, engine="h5netcdf") as tree:
+        before = tree.load()
+        before.to_netcdf(path, engine="h5netcdf")
+    with pytest.warns(bl.DataWarning, match=rf"{name}: another program saved this file again"):
+        LOADERS[name](path)
+    with pytest.warns(bl.DataWarning):
+        assert load_datatree(path).identical(before)
+    content = path.read_bytes()
+    for place in range(1, len(content), len(content) // 20):
+        (tmp_path / "short.nc").write_bytes(content[:place])
+        assert refusal(LOADERS[name], tmp_path / "short.nc") is not None
+    shutil.copy(saved / f"{name}.sha256", tmp_path)
+    with pytest.raises(bl.DataError, match=rf"if you saved it again .*, remove {name}.sha256"):
+        LOADERS[name](path)
+
+
+@pytest.mark.parametrize("version", ["earliest", "v108", "latest"])
+def test_every_version_of_hdf5_notes_the_length_of_its_data(tmp_path: Path, version: str) -> None:
+    path = tmp_path / "x.nc"
+    with h5py.File(path, "w", libver=(version, "latest")) as file:
+        file["x"] = np.arange(1000)
+    assert is_saved_again(path)
+    content = path.read_bytes()
+    for damaged in (content[:-1], content + b"x", content[:20]):
+        path.write_bytes(damaged)
+        assert not is_saved_again(path)
 
 
 def test_sealed_files_are_what_they_were_to_other_programs(saved: Path) -> None:

@@ -165,7 +165,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     than 100 validation rows, or if reading was interrupted; ``scan_.caveats`` says which. A
     `DataWarning` is given if there is one label only, and if the ensemble is not better than the
     commonest label or clearly worse than a single model on the validation rows. The single model is
-    trained on at most 10,000 of the rows read (4,000 unless it is a tree or naive Bayes).
+    trained on at most 10,000 rows of all parts read (4,000 unless it is a tree or naive Bayes).
 
     Columns are numbers or text, and labels have the type of their column, by the same rule for
     files, frames and Arrow tables. Rows without a label are left out with a `DataWarning`. Texts
@@ -537,11 +537,14 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             size = min(self.validation_size, most)
         held_out, rows = np.sort(order[:size]), order[size:]
         by_parts = self.shuffle == "parts"
-        if by_parts or not self.shuffle:
+        is_shuffled = bool(self.shuffle)
+        are_neighbours = number > 1 and (by_parts or not is_shuffled)
+        if are_neighbours:
             rows = np.sort(rows)
         numbers = rng.permutation(number) if by_parts else np.arange(number)
-        is_shuffled = bool(self.shuffle)
-        return ArrayParts(X, y, rows, held_out, text, number, numbers.tolist(), is_shuffled, file)
+        return ArrayParts(
+            X, y, rows, held_out, text, number, numbers.tolist(), is_shuffled, are_neighbours, file
+        )
 
     def _divide_file(self, file: FilePartSource, seed: int) -> ArrayParts:
         """Divide the rows of a file that is read at once."""

@@ -34,7 +34,13 @@ from bayes_lcs.classification.partial_scan.result import (
     guarantee_of,
     measure,
 )
-from bayes_lcs.classification.partial_scan.shards import VALIDATION_SHARE, PartSource, RowPart
+from bayes_lcs.classification.partial_scan.shards import (
+    VALIDATION_SHARE,
+    PartSource,
+    RowPart,
+    rows_of_part,
+    thin,
+)
 from bayes_lcs.classification.partial_scan.train import ScanPlan, trained_parts
 from bayes_lcs.classification.partial_scan.validate_input import take_rows
 from bayes_lcs.classification.partial_scan.validation import (
@@ -106,11 +112,14 @@ def scan(
         # Of a text file the number of parts may not be known before the first is read.
         with (
             work("scan", plan.base, plan.seed, source.where, classes) as written,
-            progress_bar("Scanning", max(source.num_parts, 1), progress) as tick,
+            progress_bar("Scanning", 100, progress) as tick,
         ):
+            shown = 0
             for part, model in trained_parts(plan, source, written):
                 look = run.take(part, model)
-                tick(1, f"{run.settled:.0%} settled")
+                percent = 100 * len(run.models) // source.num_parts
+                tick(percent - shown, f"{run.settled:.0%} settled")
+                shown = percent
                 if look:
                     break
             written.end()
@@ -142,9 +151,10 @@ class _Run:
         self._means = PartMeans()
         self._rule = plan.rule
         self._rows: BatchRows | SequentialRows | None = None
-        self._kept: list[tuple[Any, Any]] = []  # rows for the single model
-        self._num_kept = 0
+        self._kept: list[tuple[Any, Any, int]] = []  # for the single model, of so many rows
+        self._share = 1.0  # of the rows of the first part that are not tested on
         self._tested: RowPart | None = None
+        self._stand_in: Any = None  # for the first model, if its part has the tested rows
         self._trace: list[tuple[Any, ...]] = []
         self._drift, self._next_look, self._began = 1.0, 0, time.perf_counter()
         self._is_drifting = False
@@ -165,7 +175,7 @@ class _Run:
             self._means.add(part.X)
         self._keep(part)
         self.models.append(model)
-        self._parts.append(part._replace(X=None, y=part.y[:0], blocks=None))
+        self._parts.append(part._replace(X=None, y=part.y[:0], blocks=None, kept=None))
         done, benefit, number = False, np.nan, len(self.models)
         if number == self._source.num_parts:
             self.settled = 1.0
@@ -289,7 +299,7 @@ class _Run:
                 "differ from those that were"
             )
         if self._tested is not None and len(self._first_met) > 1:
-            tested = np.unique(self._tested.y)
+            tested = np.unique(self._tested.y).tolist()
             if len(tested) == 1:
                 found.append(f"all validation rows have the label {tested[0]!r}")
         if self._stopped_by_rule and plan.rule.bound != "betting":
@@ -344,36 +354,70 @@ class _Run:
             warnings.warn(f"{where}: {remark}", DataWarning, stacklevel=5)
 
     def _keep(self, part: RowPart) -> None:
-        """Keep some rows for the single model; of the first part, some to test on."""
-        if part.X is None or self._num_kept >= single_rows(self._plan.base):
-            return
-        rows = np.arange(len(part.y))
-        if not self.models and self._tested is None:
-            size = self._plan.validation_size
-            if self._source.num_parts == 1:
-                size = min(size, int(VALIDATION_SHARE * len(rows)))
-            rows = np.random.default_rng(self._plan.seed).permutation(rows)
-            self._tested = part._replace(
-                X=take_rows(part.X, rows[:size]),
-                y=part.y[rows[:size]],
-                blocks=None if part.blocks is None else part.blocks[rows[:size]],
-            )
-            rows = rows[size:]
-        rows = np.sort(rows[: single_rows(self._plan.base) - self._num_kept])
-        self._kept.append((take_rows(part.X, rows), part.y[rows]))
-        self._num_kept += len(rows)
+        """Keep some rows of every part for the single model; of the first, some to test on."""
+        plan, source = self._plan, self._source
+        num_rows, most = len(part.y), single_rows(plan.base)
+        if source.num_parts == 1:  # another model stands for the one, and needs as many rows
+            most = num_rows
+        if not self.models:
+            if self._tested is None:
+                part = self._hold_out(part)
+            elif source.num_known:
+                num_rows += len(self._tested.y)
+            self._share = len(part.y) / num_rows
+        kept = thin(part, most // (len(self.models) + 1), plan.seed)
+        self._kept.append((kept.X, kept.y[kept.kept], num_rows))
+        if self._num_kept > 2 * most:
+            self._thin()
+
+    def _thin(self) -> None:
+        """Drop kept rows: not too many in all, and the same share of the rows of every part.
+
+        Of the first part there are few, where validation rows were taken out of it. With more of
+        the others a single model would know less of the surroundings of those rows than of others.
+        """
+        most = single_rows(self._plan.base)
+        share = min(most / sum(number for *_, number in self._kept), self._share)
+        sizes = [max(round(share * number), 1) for *_, number in self._kept]
+        self._kept = [
+            (take_rows(X, slice(size)), y[:size], number)
+            for size, (X, y, number) in zip(sizes, self._kept, strict=True)
+        ]
+
+    @property
+    def _num_kept(self) -> int:
+        return sum(len(y) for _, y, _ in self._kept)
+
+    def _hold_out(self, part: RowPart) -> RowPart:
+        """Return a part without the rows to test on, up to half of it, and train on the rest.
+
+        The models of other parts alone are no substitute for all: rows of a sorted file are like
+        their neighbours, which are in the same part.
+        """
+        plan, num_parts = self._plan, self._source.num_parts
+        share = VALIDATION_SHARE if num_parts == 1 else 0.5
+        size = min(plan.validation_size, int(share * len(part.y)))
+        rows = np.random.default_rng(plan.seed).permutation(len(part.y))
+        self._tested, rest = rows_of_part(part, rows[:size]), rows_of_part(part, rows[size:])
+        if size and num_parts > 1:
+            self._stand_in = _try_to_fit(plan, rest.X, rest.y)
+        return rest
 
     def _measure(self) -> tuple[Performance | None, list[str]]:
         """Compare with the commonest label and a single model, on rows that were not learned."""
         plan, tested = self._plan, self._tested
-        # Where no rows were held out, they are some of the first part: its model is not asked.
-        models = self.models[1:] if self._rows is None else self.models
+        # Where no rows were held out, they are some of the first part: its model has seen them.
+        models = self.models
+        if self._rows is None:
+            models = [*([self._stand_in] if self._stand_in else []), *self.models[1:]]
         is_one_model = self._source.num_parts == 1
         if self.reason == "interrupted" or tested is None or not len(tested.y):
             return None, []
         if len(self._first_met) == 1 or not (models or is_one_model):
             return None, []
-        single = self._single() if self._num_kept else None
+        if not is_one_model:
+            self._thin()
+        single = self._single()
         if is_one_model and single is None:
             return None, []
         chances = None
@@ -406,15 +450,13 @@ class _Run:
         """Return what a single model says of the rows to test on; None if it cannot be trained."""
         plan, tested = self._plan, self._tested
         assert tested is not None
-        tables, labels = zip(*self._kept, strict=True)
+        tables, labels, _ = zip(*self._kept, strict=True)
         is_frame = isinstance(tables[0], pd.DataFrame)
         X = pd.concat(tables, ignore_index=True) if is_frame else np.concatenate(tables)
-        y = np.concatenate(labels)
-        try:
-            model = fit_part(plan.base, plan.features(X), y, plan.seed)
-        except Exception:  # a learner may fail on more rows than it was asked to learn from
-            return None
-        return probabilities(model, plan.features(tested.X), self.classes)
+        model = _try_to_fit(plan, X, np.concatenate(labels))
+        return (
+            None if model is None else probabilities(model, plan.features(tested.X), self.classes)
+        )
 
     def _check_benefit_labels(self) -> None:
         """Check the labels that the benefit names against those that were met."""
@@ -512,6 +554,14 @@ class _Run:
             tests.append(neighbour_p_value(self._rows.predictions(self.classes), rng))
         self._drift = min(1.0, len(tests) * min(tests))
         return self._drift < SUSPICIOUS
+
+
+def _try_to_fit(plan: ScanPlan, X: Any, y: NDArray[Any]) -> Any:
+    """Return a model; None if the learner fails on rows that it was not asked to learn from."""
+    try:
+        return fit_part(plan.base, plan.features(X), y, plan.seed) if len(y) else None
+    except Exception:
+        return None
 
 
 def _hint_of_type(label: Any, classes: Sequence[Any]) -> str:

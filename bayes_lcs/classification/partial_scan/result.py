@@ -187,12 +187,13 @@ class Scan:
                 f"Learned from {self.parts_read} of {self.num_parts} parts, for which "
                 f"{self.rows_read:,} rows{size} ({self.fraction:.1%}) were read."
             )
+        told = "not measured" if self.performance is None else self.performance.explain()
         lines = [
             self.headline,
             read,
             f"Why it stopped: {self.stop_reason}.",
             f"What is guaranteed: {self.guarantee}.",
-            "" if self.performance is None else f"Accuracy: {self.performance.explain()}.",
+            f"Accuracy: {told}.",
         ]
         return "\n".join(line for line in lines if line)
 
@@ -304,7 +305,7 @@ def measure(
     remarks, value, fixed = [], brought[rows, own], brought[:, constant]
     behind = float((fixed - value).mean())
     # With benefits one decision may be the best for all rows, and it is chosen on these rows.
-    error = float((fixed - value).std() / np.sqrt(len(true)))
+    error = np.sqrt(_variance_of_mean(fixed - value, blocks)[0])
     if behind >= 0.0 if benefit is None else behind > 2.0 * error:
         remarks.append(
             f"the classifier is no better than deciding {classes[constant]!r} for every row: "
@@ -313,7 +314,7 @@ def measure(
         )
     if one is not None and not is_single:
         other = brought[rows, one]
-        error = float((other - value).std() / np.sqrt(len(true)))
+        error = np.sqrt(_variance_of_mean(other - value, blocks)[0])
         if (other - value).mean() > max(2.0 * error, CLEARLY * abs(other.mean())):
             remarks.append(
                 f"one model of {single_rows:,} rows is clearly better than the ensemble: "
@@ -357,12 +358,9 @@ def accuracy_interval(
     from scipy.stats import t as student
 
     num_rows, accuracy = len(correct), float(correct.mean())
-    codes = np.arange(num_rows) if blocks is None else np.unique(blocks, return_inverse=True)[1]
-    num_blocks = int(codes.max()) + 1
+    variance, num_blocks = _variance_of_mean(correct, blocks)
     if num_blocks < 2:
         return None
-    sums = np.bincount(codes, weights=correct - accuracy)
-    variance = num_blocks / (num_blocks - 1) * float(sums @ sums) / num_rows**2
     # Where all rows are decided alike the blocks show no variance, and count as one row each.
     size = accuracy * (1.0 - accuracy) / variance if variance > 0.0 else float(num_blocks)
     size = min(size, float(num_rows))
@@ -371,6 +369,17 @@ def accuracy_interval(
     half = z * np.sqrt(accuracy * (1.0 - accuracy) / size + z**2 / (4.0 * size**2))
     half /= 1.0 + z**2 / size
     return max(float(middle - half), 0.0), min(float(middle + half), 1.0)
+
+
+def _variance_of_mean(values: NDArray[Any], blocks: NDArray[np.int64] | None) -> tuple[float, int]:
+    """Return the variance of a mean over rows that come in blocks, and the number of blocks."""
+    num_rows = len(values)
+    codes = np.arange(num_rows) if blocks is None else np.unique(blocks, return_inverse=True)[1]
+    num_blocks = int(codes.max()) + 1
+    if num_blocks < 2:
+        return np.inf, num_blocks
+    sums = np.bincount(codes, weights=values - values.mean())
+    return num_blocks / (num_blocks - 1) * float(sums @ sums) / num_rows**2, num_blocks
 
 
 def _say(value: float, benefit: Any) -> str:

@@ -21,6 +21,8 @@ __all__ = [
     "check_finite",
     "choose_num_parts",
     "part_of_shard",
+    "rows_of_part",
+    "thin",
 ]
 
 PART_ROWS, PART_ROWS_PER_CLASS = 1000, 200
@@ -55,7 +57,8 @@ class RowPart(NamedTuple):
 
     ``rows`` are their places after ``first_row`` if they do not follow one another; ``texts`` the
     distinct texts of columns that hold text; ``blocks`` the block of the file that each row was
-    read from, if rows were read in blocks.
+    read from, if rows were read in blocks; ``kept`` the places in ``y`` of the rows that ``X``
+    holds, if not all.
     """
 
     number: int
@@ -65,6 +68,7 @@ class RowPart(NamedTuple):
     rows: NDArray[np.int64] | None = None
     texts: Mapping[Any, Sequence[str]] = MappingProxyType({})
     blocks: NDArray[np.int64] | None = None
+    kept: NDArray[np.int64] | None = None
 
 
 class PartSource(Protocol):
@@ -138,6 +142,8 @@ class ArrayParts:
         The order in which parts are read.
     is_shuffled
         Whether that order is random, or that of the rows.
+    are_neighbours
+        Whether a part holds neighbouring rows.
     file
         The file that the rows were read from, all at once.
     """
@@ -154,9 +160,11 @@ class ArrayParts:
         num_parts: int,
         order: Sequence[int],
         is_shuffled: bool,
+        are_neighbours: bool,
         file: FilePartSource | None = None,
     ) -> None:
         self._X, self._y, self._text, self._file = X, y, text, file
+        self._are_neighbours = are_neighbours
         self._pieces = np.array_split(rows, num_parts)
         self.num_parts, self._order, self.is_shuffled = num_parts, order, is_shuffled
         self.validation = self._part(0, held_out) if len(held_out) else None
@@ -176,7 +184,10 @@ class ArrayParts:
             rows = self._pieces[number]
             if self._file is None:
                 self.rows_read += len(rows)
-            yield self._part(number, rows)
+            part = self._part(number, rows)
+            # Neighbours may be alike: a part tells no more than a block of a file.
+            blocks = np.full(len(rows), number) if self._are_neighbours else None
+            yield part._replace(blocks=blocks)
 
     def _part(self, number: int, rows: NDArray[np.int64]) -> RowPart:
         X = take_rows(self._X, rows)
@@ -280,8 +291,8 @@ class FilePartSource:
         if not size or self._shards.num_shards == 1:
             return first
         order = np.random.default_rng(self._seed).permutation(len(first.y))
-        self.validation = _some_rows(first, np.sort(order[:size]))
-        return _some_rows(first, np.sort(order[size:]))
+        self.validation = rows_of_part(first, np.sort(order[:size]))
+        return rows_of_part(first, np.sort(order[size:]))
 
     def reader(self) -> ShardReader | None:
         """What reads any part, wherever it is sent, if parts can be read in any order."""
@@ -312,9 +323,19 @@ def part_of_shard(shard: Shard) -> RowPart:
     )
 
 
-def _some_rows(part: RowPart, rows: NDArray[np.int64]) -> RowPart:
+def rows_of_part(part: RowPart, rows: NDArray[np.int64]) -> RowPart:
+    """Return some rows of a part."""
     X = take_rows(part.X, rows)
     places = rows if part.rows is None else part.rows[rows]
     texts = distinct_texts(X, part.texts)
     blocks = None if part.blocks is None else part.blocks[rows]
     return RowPart(part.number, part.first_row, X, part.y[rows], places, texts, blocks)
+
+
+def thin(part: RowPart, size: int, seed: int) -> RowPart:
+    """Return a part of which ``X`` holds a few random rows only, in random order; one at least."""
+    size = max(size, 1)
+    if part.kept is not None:
+        return part._replace(X=take_rows(part.X, slice(size)), kept=part.kept[:size])
+    rows = np.random.default_rng((seed, part.number)).permutation(len(part.y))[:size]
+    return part._replace(X=take_rows(part.X, rows), kept=rows)

@@ -24,6 +24,7 @@ from bayes_lcs.classification.partial_scan.shards import (
     RowPart,
     check_finite,
     part_of_shard,
+    thin,
 )
 from bayes_lcs.classification.partial_scan.stopping_bound import Agreement
 from bayes_lcs.io.shards import ReadCount, ShardReader
@@ -105,14 +106,11 @@ def _more(
         (last,) = islice(parts, 1)
         yield from _read_here(plan, [last], is_kept)
     columns = list(plan.features(last.X.head(0)).columns)
-    numbers, rows = iter(range(last.number + 1, reader.shards.num_shards)), len(last.y)
+    numbers = iter(range(last.number + 1, reader.shards.num_shards))
+    train = partial(_read_and_train, reader, columns, plan.base, plan.seed, is_kept)
     while tasks := list(islice(numbers, together)):
-        # Rows of the first parts come back for the single model.
-        keeps_rows = rows < single_rows(plan.base)
-        train = partial(_read_and_train, reader, columns, plan.base, plan.seed, is_kept, keeps_rows)
         for trained in plan.executor.run(train, tasks):
             source.count_more(trained.taken)
-            rows += len(trained.part.y)
             if len(trained.part.y):
                 yield trained
 
@@ -140,7 +138,6 @@ def _read_and_train(
     base: Any,
     seed: int,
     is_kept: bool,
-    keeps_rows: bool,
     number: int,
 ) -> _Trained:
     count = ReadCount()
@@ -149,7 +146,9 @@ def _read_and_train(
     count.num_empty += not len(part.y)
     model = _train(base, part.X[columns], part, seed) if len(part.y) else None
     digest = _digest(part) if is_kept else ""
-    return _Trained(part if keeps_rows else part._replace(X=None), model, digest, count)
+    # A few rows come back for the single model.
+    part = thin(part, single_rows(base) // (number + 1), seed)
+    return _Trained(part, model, digest, count)
 
 
 def _digest(part: RowPart) -> str:

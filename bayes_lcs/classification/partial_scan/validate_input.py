@@ -304,7 +304,7 @@ def _numbers(column: pd.Series, rule: MissingRule, notes: Notes, error: Any) -> 
     if not isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.kind in "biuf":
         numbers = column.to_numpy(np.float64, na_value=np.nan)
         notes.count_missing(str(column.name), "", int(np.isnan(numbers).sum()))
-        return numbers
+        return _without_listed(numbers, rule)
     codes, values = pd.factorize(column)
     names = [value_name(value) for value in values]
     numbers = np.full(len(names) + 1, np.nan)  # the last entry serves code -1
@@ -323,7 +323,12 @@ def _numbers(column: pd.Series, rule: MissingRule, notes: Notes, error: Any) -> 
         if kind is not None:
             numbers[code] = float(convert_texts([name], kind)[0])
     _count_missing(notes, str(column.name), names, codes, rule)
-    return numbers[codes]
+    return _without_listed(numbers, rule)[codes]
+
+
+def _without_listed(numbers: NDArray[np.float64], rule: MissingRule) -> NDArray[np.float64]:
+    listed = rule.numbers
+    return np.where(np.isin(numbers, listed), np.nan, numbers) if listed else numbers
 
 
 def _count_missing(

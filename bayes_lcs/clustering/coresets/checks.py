@@ -6,8 +6,9 @@ k-means puts no centre where the coreset has no points.
 
 The rows of streams and trees are gone when the coreset is there. A sample of them is kept: priority
 sampling (Duffield, Lund and Thorup 2007), by sizes that rise with the squared distance from the
-mean of a leaf and with the sensitivity in it, so that far rows are kept almost surely. Costs on the
-data are then estimated without bias and with a standard error.
+mean of a leaf and with the sensitivity in it, so that far rows are kept almost surely if they lie
+scattered. Those that all lie in one leaf share the size of that leaf, and may be missed. Costs on
+the data are estimated without bias and with a standard error.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ class _Weighted(NamedTuple):
 class CoresetStream:
     """Coreset of all rows so far, kept up to date row by row.
 
-    A sample of the rows is kept too, 1,000 or ``size``, in which far rows are kept almost surely.
+    A sample of the rows is kept too, 1,000 or ``size``, in which far rows are kept almost surely if
+    they lie scattered. Of far rows that come together it may have none, and then errors are wrong.
     The errors that a coreset reports are estimated on it.
 
     Parameters

@@ -27,6 +27,7 @@ from bayes_lcs.clustering.coresets.merge_reduce import (
 )
 from bayes_lcs.clustering.coresets.sampling_scores import check_method, reduce_points
 from bayes_lcs.io.formats.parquet_ranges import NumberReader
+from bayes_lcs.io.frames import numeric_rows
 from bayes_lcs.io.open_tables import is_streamed
 from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.runtime.checkpoints import Arrays
@@ -82,7 +83,8 @@ def coreset_tree(
     -------
     Coreset
         Points and weights; row numbers are not known. Its errors are estimated on a sample of 1,000
-        rows, or ``size``, in which far rows are kept almost surely.
+        rows, or ``size``, in which far rows are kept almost surely if they lie scattered. Of far
+        rows that come together it may have none, and then errors are wrong.
 
     Examples
     --------
@@ -101,7 +103,7 @@ def coreset_tree(
     reduce_node = partial(_reduce_node, k, size, method, int(random_state))
     if sample_weight is not None and (is_streamed(X) or isinstance(X, FileSampler)):
         raise ValueError("sample_weight is for arrays")
-    source = FileSampler(X, kind="numbers") if is_streamed(X) else X
+    source = FileSampler(X, kind="numbers") if is_streamed(X) else numeric_rows(X)
     leaves = leaves_of(source, sample_weight, block_rows, someone_reads=executor is not None)
     reduce_leaf: Any = partial(_reduce_leaf, k, size, method, int(random_state))
     if isinstance(leaves, UnreadLeaves):

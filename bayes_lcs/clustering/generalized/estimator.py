@@ -168,6 +168,8 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     np.True_
     """
 
+    takes_text_columns: ClassVar[bool] = True
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learner": "no_validation",  # type: ignore[dict-item]
         "n_clusters": [Interval(Integral, 1, None, closed="left")],

@@ -223,13 +223,12 @@ class KMeans(
 
     def transform(self, X: Any) -> FloatArray:
         """Distances to all centres, ``(n_samples, n_clusters)``."""
-        from sklearn.metrics import euclidean_distances
+        from scipy.spatial.distance import cdist
 
-        # Distances of points far from zero lose digits.
-        shift = self.cluster_centers_.mean(axis=0)
-        return np.asarray(
-            euclidean_distances(self._checked(X) - shift, self.cluster_centers_ - shift)
-        )
+        # Products of numbers, as in scikit-learn, lose the digits of distances that are small
+        # beside an offset or beside the distance of one far centre.
+        X = self._checked(X)
+        return np.asarray(cdist(X, self.cluster_centers_)).astype(X.dtype, copy=False)
 
     def anomaly_score(self, X: Any) -> FloatArray:
         """Distance of each point to the nearest centre; more is stranger."""

@@ -40,7 +40,8 @@ def online_pass(
 ) -> OnlineState:
     """Go over rows once, in their order."""
     # Distances come from products, which lose digits far from the origin: move it to the centres.
-    origin = state.centers.mean(axis=(0, 1))
+    # The median is not moved by a few centres far from the others.
+    origin = np.median(state.centers, axis=(0, 1))
     centers = state.centers - origin
     with jax.enable_x64(True):
         packed = np.concatenate(

@@ -75,7 +75,7 @@ def code_input(
         weights = _check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
-    missing = _sequence(estimator.missing_values)
+    missing = add_empty_cell(estimator.missing_values)
     unknown = estimator.handle_unknown
     if issparse(X):
         matrix = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None)
@@ -162,12 +162,6 @@ def _positive_columns(columns: list[Any], weights: FloatArray) -> tuple[list[Any
     if kept.all():
         return columns, weights
     return [column[kept] for column in columns], weights[kept]
-
-
-def _sequence(values: Any) -> Sequence[Any] | None:
-    if values is None:
-        return None
-    return [values] if isinstance(values, str) or not np.iterable(values) else list(values)
 
 
 def _given_categories(categories: Any, num_columns: int) -> Categories:

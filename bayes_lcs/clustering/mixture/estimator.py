@@ -101,8 +101,8 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Columns that are categories although they hold many numbers that are not whole; True for
         all. Without it such a column is refused: it is a measurement.
     missing_values : scalar, sequence of scalars or None, default=None
-        Values that mean "missing" beside None and NaN, such as -1. None stands for the empty text
-        and the texts NA, N/A, NaN, NULL and ?, in any case.
+        Values that mean "missing" beside None, NaN and the empty text, such as -1, which is the
+        text "-1", too. None stands for the texts NA, N/A, NaN, NULL and ?, in any case.
     handle_unknown : {"missing", "error"}, default="missing"
         What a value not among the categories is, after fitting: missing with a warning that
         counts it, or an error.

@@ -79,7 +79,7 @@ class CodedFiles:
             ) from None
         except DataError:
             raise
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(
                 f"the dictionary of the codes is damaged ({error}); code anew", file=str(path)
             ) from None
@@ -101,7 +101,8 @@ class CodedFiles:
     @property
     def reader(self) -> partial[DenseRows]:
         """Reader of a block, which can be sent to a worker."""
-        return partial(read_block, self.final_codes)
+        sizes = tuple(max(len(own), 1) for own in self.values.values())
+        return partial(read_block, self.final_codes, sizes)
 
 
 def code_files(
@@ -169,8 +170,14 @@ def code_files(
     return coded
 
 
-def read_block(final_codes: tuple[NDArray[np.int32], ...], block: CodedBlock) -> DenseRows:
-    """Return the rows of a block with their final codes; a damaged block is an error."""
+def read_block(
+    final_codes: tuple[NDArray[np.int32], ...], sizes: tuple[int, ...], block: CodedBlock
+) -> DenseRows:
+    """Return the rows of a block with their final codes; a damaged block is an error.
+
+    ``sizes`` are the numbers of final values, which may be fewer than there are codes: ``1`` and
+    ``1.0`` are one value.
+    """
     try:
         codes = np.load(block.file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
@@ -180,7 +187,6 @@ def read_block(final_codes: tuple[NDArray[np.int32], ...], block: CodedBlock) ->
         ) from None
     if len(codes) != block.num_rows or _checksum(codes) != block.checksum:
         raise DataError("a block of coded rows is damaged; fit again", file=block.file)
-    sizes = tuple(max(len(table) - 1, 1) for table in final_codes)
     rows = np.empty(codes.shape, np.min_scalar_type(-max(sizes, default=1) - 1), order="F")
     for f, table in enumerate(final_codes):
         rows[:, f] = table[codes[:, f]]

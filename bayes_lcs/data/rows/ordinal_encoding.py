@@ -212,13 +212,12 @@ def _find_missing(column: Any, missing_values: Iterable[Any] | None) -> NDArray[
     """Return which cells of a column mean "missing"."""
     array = np.asarray(column, dtype=object) if hasattr(column, "cat") else _plain(column, None)
     lost = np.asarray(pd.isna(array))
-    marked = [value for value in missing_values or () if not is_null(value)]
-    if missing_values is None and array.dtype.kind == "O":
-        uniques = pd.unique(pd.Series(array, dtype=object))
-        marked = [value for value in uniques if _is_missing(value, None)]
-    for value in marked:
-        lost = lost | np.asarray(array == value)
-    return lost
+    if missing_values is None and array.dtype.kind != "O":
+        return lost
+    names = _missing_names(missing_values)
+    codes, values = pd.factorize(array)
+    is_marked = np.array([*(_is_missing(value, names) for value in values), False], bool)
+    return lost | is_marked[codes]
 
 
 def _count_missing(column: Any, missing: NDArray[np.bool_], name: str, notes: Notes) -> None:
@@ -228,18 +227,26 @@ def _count_missing(column: Any, missing: NDArray[np.bool_], name: str, notes: No
         notes.count_missing(name, text, number)
 
 
-def _is_missing(value: Any, missing_values: Collection[Any] | None) -> bool:
-    """Return whether a value is listed, or by default is a text such as "NA" or "?"."""
+def _missing_names(missing_values: Iterable[Any] | None) -> set[str] | None:
+    """Return the names of values that are listed; files are searched for names, too."""
     if missing_values is None:
+        return None
+    names = {value_name(value) for value in missing_values if not is_null(value)}
+    return names | {value_name(number) for number in MissingRule(frozenset(names)).numbers}
+
+
+def _is_missing(value: Any, names: Collection[str] | None) -> bool:
+    """Return whether a value is listed, or by default is a text such as "NA" or "?"."""
+    if names is None:
         return isinstance(value, str) and DEFAULT_RULE.matches(value)
-    return value in missing_values
+    return not is_null(value) and value_name(value) in names
 
 
 def _drop_missing(values: NDArray[Any], missing_values: Iterable[Any] | None) -> NDArray[Any]:
     if missing_values is None and values.dtype.kind != "O":
         return values
-    given = None if missing_values is None else list(missing_values)
-    found = values[np.array([not _is_missing(value, given) for value in values.tolist()], bool)]
+    names = _missing_names(missing_values)
+    found = values[np.array([not _is_missing(value, names) for value in values.tolist()], bool)]
     return typed_array(found.tolist()) if found.dtype.kind == "O" else found
 
 

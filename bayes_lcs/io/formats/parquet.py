@@ -11,6 +11,7 @@ import numpy as np
 
 from bayes_lcs.core.errors import one_line
 from bayes_lcs.io.decode import check_type, is_text_type
+from bayes_lcs.io.options import drop_stored_index
 from bayes_lcs.io.raw_table import RawTable, SizeEstimate, Source, file_stamp
 from bayes_lcs.runtime.progress import reading_bar
 
@@ -33,7 +34,7 @@ def open_parquet_table(path: Path) -> RawTable:
     source = Source(path.name)
     try:
         schema = parquet.read_schema(path)
-        names = tuple(name for name in schema.names if not name.startswith("__index_level_"))
+        names = drop_stored_index(schema.names)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise source.error(f"is not a whole Parquet file (cut short?): {one_line(error)}") from None
     for position, name in enumerate(names):

@@ -92,7 +92,9 @@ def finite_numbers(
     if len(unusable):
         row, column = unusable[0].tolist()
         is_empty = np.isnan(rows[row, column])
-        what = "there is no number; fill" if is_empty else "the number is infinite; correct"
-        fault = f"{what} it, or leave the row or the column out"
+        what = "there is no number" if is_empty else "the number is infinite"
+        others = [columns[place] for place in sorted({*unusable[:, 1].tolist()} - {column})]
+        also = f" (nor in columns {', '.join(map(repr, others))})" if others else ""
+        fault = f"{what}{also}; correct the cells, or leave the rows or the columns out"
         raise source.error(fault, row=start + row, column=columns[column])
     return rows

@@ -29,6 +29,7 @@ from bayes_lcs.classification.partial_scan.result import accuracy_interval, meas
 from bayes_lcs.classification.partial_scan.shards import choose_num_parts
 from bayes_lcs.cli.app import app
 from bayes_lcs.core.errors import DataWarning
+from bayes_lcs.runtime.progress import plain_lines
 
 POOR = "ignore::bayes_lcs.core.errors.DataWarning"
 SMALL = {
@@ -289,6 +290,86 @@ def test_learners_that_know_their_rows_by_heart_are_not_believed(kind, early_sto
     assert found.score(frame[["u", "v"]], frame["y"]) > 0.55
 
 
+def coupons(num_rows, num_persons, num_labels, seed):
+    """Persons and labels that have nothing to do with each other, sorted by both."""
+    rng = np.random.default_rng(seed)
+    person, label = (
+        rng.integers(num_persons, size=num_rows),
+        rng.integers(num_labels, size=num_rows),
+    )
+    return pd.DataFrame({"person": person, "y": label}).sort_values(["y", "person"])
+
+
+@pytest.mark.filterwarnings(POOR)
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("parts", [2, 5, 20])
+@pytest.mark.parametrize("kind", ["t.csv", "groups.parquet", "array"])
+def test_accuracy_of_files_sorted_by_label_and_person(kind, parts, early_stop, tmp_path):
+    """Neighbours have the same label: neither with them alone nor without them one learns truly."""
+    for num_persons, num_labels in ((2000, 3), (9000, 2), (500, 5)):
+        frame = coupons(40_000, num_persons, num_labels, num_persons)
+        found = PartialScanClassifier(
+            n_partitions=parts,
+            early_stop=early_stop,
+            shuffle="parts" if kind == "array" and not early_stop else "auto",
+            random_state=0,
+        )
+        if kind == "array":
+            found.fit(frame[["person"]].to_numpy(), frame["y"])
+        else:
+            if kind == "groups.parquet":
+                frame.to_parquet(tmp_path / kind, index=False, row_group_size=40)
+            else:
+                write(frame, tmp_path / kind)
+            found.fit_file(tmp_path / kind, label="y")
+        new = coupons(20_000, num_persons, num_labels, 1)
+        X = new[["person"]].to_numpy() if kind == "array" else new[["person"]]
+        true = found.score(X, new["y"])
+        told = found.scan_.performance
+        if told.interval is None:
+            assert (kind, early_stop) == ("array", False)  # rows of one part only
+            continue
+        low, high = told.interval
+        assert low - 0.03 < true < high + 0.03
+        assert abs(told.single_accuracy - 1 / num_labels) < 0.1
+
+
+@pytest.mark.parametrize("num_cells", [60, 150])
+def test_one_model_is_measured_with_as_many_rows(num_cells):
+    """Cells of a board have coins for labels: what is learned follows the number of rows."""
+    rng = np.random.default_rng(0)
+    board = rng.integers(2, size=(num_cells, num_cells))
+    X = rng.integers(num_cells, size=(50_000, 2))
+    y = board[X[:, 0], X[:, 1]]
+    found = PartialScanClassifier(n_partitions=1, random_state=0).fit(X[:40_000], y[:40_000])
+    low, high = found.scan_.performance.interval
+    assert low <= found.score(X[40_000:], y[40_000:]) <= high
+    assert found.scan_.performance.single_rows == 39_000
+
+
+def test_what_was_not_measured_is_said():
+    found = PartialScanClassifier(random_state=0).fit([[1.0], [2.0], [3.0]], ["a", "b", "a"])
+    assert found.scan_.explain().splitlines()[-1] == "Accuracy: not measured."
+
+
+@pytest.mark.filterwarnings(POOR)
+def test_caveats_name_labels_as_their_users_do():
+    X, y = np.arange(700.0)[:, None], np.where(np.arange(700) < 2, 2, 1)
+    found = PartialScanClassifier(random_state=3).fit(X, y)
+    assert found.scan_.caveats == ("all validation rows have the label 1",)
+
+
+@pytest.mark.parametrize("kind", ["t.csv", "groups.parquet"])
+def test_progress_ends_at_a_hundred_percent(kind, tmp_path, capsys):
+    path = write(three_labels(20_000), tmp_path / kind)
+    with plain_lines(0.0):
+        found = PartialScanClassifier(n_partitions=20, early_stop=False).fit_file(path, label="y")
+    assert found.n_partitions_ == 20
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Scanning")]
+    shown = [int(line.split(":")[1].split("%")[0]) for line in lines]
+    assert shown == list(range(5, 101, 5))
+
+
 def test_an_ensemble_that_is_worse_than_one_model_is_told(tmp_path):
     """Every cell of a table of 20 by 20 has its own label: too many for parts of 16 rows."""
     rng = np.random.default_rng(0)
@@ -338,6 +419,18 @@ def os_bytes() -> int:
         return int(Path("/proc/self/io").read_text().split()[1])
     except (OSError, IndexError):
         pytest.skip("this system does not count what is read")
+
+
+def test_models_are_compared_block_by_block():
+    """Of ten blocks the single model is right in six, and the ensemble in the other four."""
+    y, blocks = np.tile(["a", "b"], 500), np.arange(1000) // 100
+    right = np.where(y[:, None] == np.array(["a", "b"]), 0.9, 0.1)
+    is_single = (blocks < 6)[:, None]
+    single, ensemble = (np.where(own, right, 1.0 - right) for own in (is_single, ~is_single))
+    X = np.zeros((1000, 1))
+    for given, number in ((blocks, 0), (None, 1)):
+        _, remarks = measure(X, y, ["a", "b"], None, "a", ensemble, single, 77, given)
+        assert sum("is clearly better" in text for text in remarks) == number
 
 
 def test_intervals_of_single_rows_are_wilsons():
@@ -498,7 +591,7 @@ def test_the_command_says_first_what_is_not_guaranteed(case, tmp_path):
         assert "trained as one model" in page
     else:
         assert "99.7%" in story
-        assert "one model of 10,000 rows" in story
+        assert "; one model of " in story
 
 
 def test_ensembles_saved_before_there_was_a_performance(tmp_path, monkeypatch):

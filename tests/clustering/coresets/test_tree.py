@@ -39,6 +39,16 @@ def test_a_file_gives_what_its_array_gives(X, tmp_path):
     np.testing.assert_array_equal(one.weights, two.weights)
 
 
+def test_text_columns_of_a_frame_are_set_aside_as_those_of_a_file(X, tmp_path):
+    frame = pd.DataFrame(X, columns=["x", "y"]).assign(town="Ulm")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    found = []
+    for given in (frame, tmp_path / "rows.parquet"):
+        with pytest.warns(bl.DataNote, match="without numbers are not used: 'town'"):
+            found.append(bl.coreset_tree(given, 4, 50).points)
+    np.testing.assert_array_equal(*found)
+
+
 def test_how_many_blocks_are_handed_out_changes_nothing(X, monkeypatch):
     one = bl.coreset_tree(X, 3, 50, block_rows=300)
     monkeypatch.setattr(module, "BLOCKS_AT_ONCE", 7)

@@ -4,9 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import adjusted_rand_score
+from sklearn.tree import DecisionTreeClassifier
 
 import bayes_lcs as bl
+from bayes_lcs.clustering.generalized.learners.prototype import PrototypeLearner
 from bayes_lcs.clustering.kmeans.init import STARTS, draw_centers, nearest
 
 
@@ -91,14 +94,65 @@ def test_coresets(X, offset):
     assert far.distortion(X + offset, centers + offset) == pytest.approx(expected, rel=1e-9)
 
 
+LEARNERS = {
+    "naive_bayes": "naive_bayes",
+    "prototype": "prototype",
+    "means": PrototypeLearner(scale=False),
+    "stump": "stump",
+    "tree": DecisionTreeClassifier(max_depth=3, random_state=0),
+    "discriminants": LinearDiscriminantAnalysis(),
+}
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("assignment", ["strict", "weighted"])
-@pytest.mark.parametrize("learner", ["naive_bayes", "prototype", "stump"])
+@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_learners(X, learner, assignment, offset):
+    learner = LEARNERS[learner]
     near, far = (
         bl.GeneralizedClusterer(learner, 3, assignment=assignment, random_state=0).fit(data)
         for data in (X, X + offset)
     )
     assert adjusted_rand_score(near.labels_, far.labels_) == 1.0
     assert adjusted_rand_score(near.labels_, far.predict(X + offset)) == 1.0
+
+
+@pytest.mark.parametrize("far", [1e6, 1e8, 1e10])
+def test_one_far_centre_leaves_distances_from_the_others(far):
+    X = np.append(blobs(), np.full((9, 4), far), axis=0)
+    kmeans = bl.KMeans(4, n_init=10, random_state=0).fit(X)
+    expected = np.sqrt(((X[:, None] - kmeans.cluster_centers_) ** 2).sum(axis=2))
+    np.testing.assert_allclose(kmeans.transform(X), expected, rtol=1e-9)
+    np.testing.assert_array_equal(kmeans.transform(X).argmin(axis=1), kmeans.labels_)
+    own = np.append(bl.KMeans(3, n_init=10, random_state=0).fit(blobs()).labels_, np.full(9, 3))
+    online = bl.OnlineKMeans(4, random_state=0).fit(X)
+    assert adjusted_rand_score(own, online.labels_) > 0.99
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("assignment", ["strict", "weighted"])
+@pytest.mark.parametrize("learner", ["naive_bayes", "prototype", "perceptron_list", "stump"])
+def test_units_of_columns_do_not_decide(X, learner, assignment):
+    """Powers of two, so that nothing is rounded."""
+    X = X[:, :4]
+    units = np.array([2.0**30, 2.0**-10, 1.0, 2.0**5])
+    start = np.eye(3)[np.random.default_rng(0).integers(3, size=len(X))]
+    one, other = (
+        bl.GeneralizedClusterer(
+            learner, 3, assignment=assignment, init=start, random_state=0, max_iter=20
+        ).fit(data)
+        for data in (X, X * units)
+    )
+    assert adjusted_rand_score(one.labels_, other.labels_) == 1.0
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, 1e9 + 0.1])
+def test_a_constant_column_does_not_decide(value):
+    X = blobs()
+    constant = np.column_stack([X, np.full(len(X), value)])
+    plain, more = (
+        bl.GeneralizedClusterer("naive_bayes", 3, n_init=3, random_state=0).fit(data)
+        for data in (X, constant)
+    )
+    np.testing.assert_array_equal(plain.labels_, more.labels_)

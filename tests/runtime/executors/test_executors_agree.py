@@ -241,10 +241,10 @@ PROGRAM = """
 import json, sys
 import jax
 import bayes_lcs as bl
-from bayes_lcs.inference import pattern_plan
+from bayes_lcs.inference.em import row_layout
 import agreeing
 
-pattern_plan.BLOCK_ROWS, pattern_plan.CHUNK_BLOCKS = 256, 2  # a few rows are then many chunks
+row_layout.BLOCK_ROWS, row_layout.CHUNK_BLOCKS = 256, 2  # a few rows are then many chunks
 assert len(jax.devices()) == 4
 found = {}
 for size in (1, 2, 3, 4):

@@ -34,7 +34,7 @@ class NaiveBayesLearner:
     prior
         Parameter of the Dirichlet priors of classes and names.
     smoothing
-        Added to variances, as a share of the largest variance of a column of numbers.
+        Added to variances, as a share of the variance of the column.
     """
 
     prior: float = 1.0
@@ -73,7 +73,9 @@ class NaiveBayesLearner:
         squares = [
             own @ (rows.numbers - mean) ** 2 for own, mean in zip(shares.T, means, strict=True)
         ]
-        least = self.smoothing * spread.max(initial=0.0) or self.smoothing
+        # A constant column tells nothing about classes, and its rounding must not either.
+        spread[np.ptp(rows.numbers, axis=0) == 0.0] = 1.0
+        least = self.smoothing * spread
         # Of a class without rows nothing is known but where the rows are.
         empty = totals <= 0.0
         variances = np.stack(squares) / held + least

@@ -78,9 +78,9 @@ class FittedPrototypes:
 
     def shares(self, rows: MixedRows) -> FloatArray:
         """Relative proximity; a row that is a mean belongs to it alone."""
-        from sklearn.metrics import euclidean_distances
+        from scipy.spatial.distance import cdist
 
-        distances = euclidean_distances(self.space.points(rows), self.means)
+        distances = cdist(self.space.points(rows), self.means)
         at = distances <= 1e-12
         with np.errstate(divide="ignore"):
             proximity = np.where(at.any(axis=1, keepdims=True), at, distances**-self.sharpness)
