@@ -35,9 +35,8 @@ def asked_executor(
     if kind == "dask":
         options |= {"scheduler": scheduler, "timeout": PATIENCE}
     with executor(kind, **options) as made:
-        link = getattr(made, "dashboard_link", None)
-        if link is not None:  # standard output is for results
-            say(f"{made.num_workers} workers of Dask; dashboard: {link}", err=True)
+        if kind == "dask":  # standard output is for results
+            say(f"{made.num_workers} Dask workers; dashboard: {made.dashboard_link}", err=True)
         yield made
 
 

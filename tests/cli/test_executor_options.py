@@ -61,7 +61,6 @@ ELSEWHERE = [
     ("serial",),
     pytest.param(("devices",), marks=pytest.mark.slow),
     pytest.param(("processes", "--workers", 2), marks=pytest.mark.slow),
-    pytest.param(("dask", "--workers", 2), marks=pytest.mark.slow),
 ]
 
 
@@ -74,8 +73,6 @@ def test_results_do_not_depend_on_the_executor(files, where):
             done = run(*words, *more, "--out", folder, "--json", "--force")
             assert done.exit_code == 0, done.output
             json.loads(done.stdout)  # nothing else is on standard output
-            if more[1:2] == ("dask",):
-                assert "dashboard: http://127.0.0.1:" in done.stderr
         one, other = (result(command, folder) for folder in folders)
         np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12, err_msg=command)
 
@@ -149,12 +146,19 @@ DEADLINE = 120.0
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are listed by /proc")
-@pytest.mark.parametrize("kind", ["processes", "dask"])
 @pytest.mark.parametrize("command", ["cluster", "compare", "coreset", "scan"])
 @pytest.mark.parametrize("how", ["ctrl-c", "interrupt", "kill"])
-def test_ctrl_c_and_kill_end_the_workers(large, how, command, kind, tmp_path):
+def test_ctrl_c_and_kill_end_the_workers(large, how, command, tmp_path):
     """Ctrl-C in a terminal is told to all processes, of which only the command answers."""
-    words = [*large[command], "--executor", kind, "--workers", 2, "--out", tmp_path / "out.csv"]
+    words = [
+        *large[command],
+        "--executor",
+        "processes",
+        "--workers",
+        2,
+        "--out",
+        tmp_path / "out.csv",
+    ]
     program = "from bayes_lcs.cli import main; main()"
     running = subprocess.Popen(
         [sys.executable, "-c", program, *map(str, words)],

@@ -311,17 +311,13 @@ def harmless_until_used(mark: Path) -> dict[str, tuple[dict[str, Any], dict[str,
                 ),
             },
         ),
-        "an executor": node(
-            "bayes_lcs.runtime.executors.process_pool.ProcessExecutor", "ObjectNode"
-        ),
+        "an executor": node("bayes_lcs.runtime.executors.dask.DaskExecutor", "ObjectNode"),
         "a module of ours": node(
             "bayes_lcs.runtime.atomic_files.os.system",
             "ConstructorFromReduceNode",
             content=as_tuple(as_json(shell)),
         ),
-        "a worker": node(
-            "bayes_lcs.runtime.executors.process_worker._Worker", "ObjectNode", content=as_dict()
-        ),
+        "a worker": node("bayes_lcs.runtime.executors.dask._Held", "ObjectNode", content=as_dict()),
     }
     others = {name: (root, {}, 2) for name, root in found.items()}
     old = node("numpy.sqrt", "FunctionNode", content={"module_path": "os", "function": "system"})

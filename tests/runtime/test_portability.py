@@ -77,10 +77,6 @@ from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.memory import available_memory
 
 
-def square(number):
-    return number * number
-
-
 if __name__ == "__main__":
     folder = pathlib.Path(sys.argv[1])
     assert num_cores() == (os.cpu_count() or 1)
@@ -100,8 +96,6 @@ if __name__ == "__main__":
         bl.evidence(bl.ClusteredNaiveBayes(), few, method, max_chains=8, bracket=False)
     scanned = bl.PartialScanClassifier("tree", 4, random_state=0)
     scanned.fit_file(folder / "rows.csv", label="a").save(folder / "ensemble.skops")
-    with bl.executor("processes", workers=1) as executor:
-        assert executor.run(square, [3]) == [9]
     words = ["scan", str(folder / "rows.csv"), "--label", "a", "--parts", "4"]
     assert not app([*words, "--out", str(folder / "out")], standalone_mode=False)
 """

@@ -1,13 +1,13 @@
-"""A Dask cluster: workers on this machine or on others.
+"""Executors on Dask: worker processes on this machine, or a cluster of machines.
 
-Everything that must be known again when a worker dies stays with Dask's scheduler: how a block is
+Everything that is needed again when a worker dies stays with Dask's scheduler: how a block is
 loaded, tasks, and parameters. Dask then repeats by itself what was lost, as often as
 ``distributed.scheduler.allowed-failures`` says. Calls go where their block is, as long as that
 worker lives. Blocks are never sent from worker to worker: one that Dask wants elsewhere is loaded
 again.
 
 *Trust.* Dask sends pickles, which run code when they are read: whoever can connect to the scheduler
-or to a worker can run any program there. A cluster that is begun here listens on 127.0.0.1 only.
+or to a worker can run any program there. A cluster started here listens on 127.0.0.1 only.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 class DaskExecutor(BaseExecutor):
-    """A Dask cluster.
+    """Workers of a Dask cluster.
 
     Parameters
     ----------
     scheduler
-        A ``distributed.Client``, or the address of a scheduler; None begins a cluster of processes
+        A ``distributed.Client``, or the address of a scheduler. None starts a cluster of processes
         on this machine, bound to 127.0.0.1, which ends with the executor.
     workers
-        Processes of a cluster that is begun here; one a core by default.
+        Number of processes of a cluster started here; by default one per core.
     allowed_failures
         How many workers a task of such a cluster may outlive before it is given up. That of a
         cluster elsewhere is in its configuration.
@@ -55,10 +55,13 @@ class DaskExecutor(BaseExecutor):
     client : distributed.Client
         The connection.
     dashboard_link : str
-        Where Dask shows what it does.
-    """
+        Address of Dask's dashboard.
 
-    kind = "dask"
+    Notes
+    -----
+    Processes are spawned: a script must create the executor under
+    ``if __name__ == "__main__":``.
+    """
 
     def __init__(
         self,
@@ -67,14 +70,18 @@ class DaskExecutor(BaseExecutor):
         workers: int | None = None,
         allowed_failures: int = 3,
         timeout: float = 30.0,
+        kind: str = "dask",
     ) -> None:
+        if workers is not None and workers < 1:
+            raise ValueError(f"workers must be at least 1, got {workers}")
         try:
             import distributed
         except ImportError as error:
             raise ImportError(
-                "executor('dask') needs Dask: pip install 'bayes-lcs[distributed]'"
+                f"executor({kind!r}) needs Dask: pip install 'bayes-lcs[distributed]'"
             ) from error
         super().__init__()
+        self.kind = kind
         self.timeout = timeout
         self._cluster = None
         self._homes: dict[int, list[str | None]] = {}
@@ -168,7 +175,7 @@ class DaskExecutor(BaseExecutor):
             self._cluster.close(timeout=self.timeout)
 
     def __repr__(self) -> str:
-        return f"bayes_lcs.executor('dask', scheduler={self._address!r})"
+        return f"bayes_lcs.executor({self.kind!r}, scheduler={self._address!r})"
 
     def _counted(self, parcel: bytes) -> bytes:
         self.traffic.sent += len(parcel)
@@ -248,15 +255,21 @@ def _local_cluster(workers: int | None, allowed_failures: int) -> Any:
 
     def begin() -> Any:
         with children_do_not_hear(), dask.config.set(settings):
-            cluster = LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
-                memory_limit=0,
-                silence_logs=50,
-            )
+            try:
+                cluster = LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    memory_limit=0,
+                    silence_logs=50,
+                )
+            except RuntimeError as error:
+                raise ExecutorError(
+                    f"the workers did not start ({error}); in a script, create executors under "
+                    'if __name__ == "__main__":'
+                ) from error
         if not wanted:
             cluster.close()
         return cluster

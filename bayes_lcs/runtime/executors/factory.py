@@ -18,10 +18,10 @@ def executor(kind: str = "processes", **options: Any) -> Any:
     ----------
     kind : {"serial", "processes", "dask", "devices"}
         ``"serial"`` is this process (``threads``, one by default). ``"processes"`` are worker
-        processes on this machine (``workers``, ``retries``, ``timeout``). ``"dask"`` is a Dask
-        cluster: ``scheduler`` is a ``distributed.Client`` or an address such as
-        ``"tcp://scheduler:8786"``; without it a cluster is begun on this machine, bound to
-        127.0.0.1 (``workers``, ``timeout``). ``"devices"`` are the devices of JAX (``devices``),
+        processes on this machine, started by Dask and bound to 127.0.0.1 (``workers``,
+        ``allowed_failures``, ``timeout``). ``"dask"`` is a Dask cluster: ``scheduler`` is a
+        ``distributed.Client`` or an address such as ``"tcp://scheduler:8786"``; without it the
+        cluster is that of ``"processes"``. ``"devices"`` are the devices of JAX (``devices``),
         after `jax.distributed.initialize` those of all processes, which run the same program.
     options
         Of the kind.
@@ -34,8 +34,9 @@ def executor(kind: str = "processes", **options: Any) -> Any:
 
     Notes
     -----
-    Dask sends pickles, which run code: whoever can connect to its scheduler or workers can run any
-    program as you. Use it in networks whose members you trust, or with TLS, which Dask has.
+    ``"processes"`` and ``"dask"`` need the extra ``distributed``. Dask sends pickles, which run
+    code: whoever can connect to its scheduler or workers can run any program as you. Use it on
+    machines and in networks whose members you trust, or with TLS, which Dask has.
 
     Examples
     --------
@@ -52,14 +53,12 @@ def executor(kind: str = "processes", **options: Any) -> Any:
         from bayes_lcs.runtime.executors.local import LocalExecutor
 
         made = LocalExecutor(**options)
-    elif kind == "processes":
-        from bayes_lcs.runtime.executors.process_pool import ProcessExecutor
-
-        made = ProcessExecutor(**options)
-    elif kind == "dask":
+    elif kind in ("processes", "dask"):
         from bayes_lcs.runtime.executors.dask import DaskExecutor
 
-        made = DaskExecutor(**options)
+        if kind == "processes" and "scheduler" in options:
+            raise TypeError("scheduler is an option of executor('dask')")
+        made = DaskExecutor(kind=kind, **options)
     else:
         from bayes_lcs.runtime.executors.jax_devices import DeviceExecutor
 

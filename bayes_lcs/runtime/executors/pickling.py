@@ -1,7 +1,7 @@
-"""What travels between this process and its workers, as bytes whose number is known.
+"""Pickle functions and results that travel to and from workers, and count their bytes.
 
-These are pickles, which run code when they are read: they go through pipes of our own and through
-the connections of a Dask cluster that the user trusts, and are never read from a file.
+Pickles run code when they are read. These travel through the connections of a Dask cluster that the
+user trusts, or between the processes of a JAX mesh, and are never read from a file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Serial, processes, Dask and devices give the same, to rounding, on every algorithm."""
+"""Serial, processes and devices give the same, to rounding, on every algorithm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ KINDS = {
     "serial": {},
     "threads": {"threads": 2},
     "processes": {"workers": 2, "timeout": 300.0},
-    "dask": {"workers": 2, "timeout": 120.0},
     "devices": {},
 }
 
@@ -72,7 +71,7 @@ def test_all_agree(executor, algorithm):
 
 
 def test_a_worker_killed_in_the_middle_of_em_changes_nothing(executor, monkeypatch):
-    if executor.kind not in ("processes", "dask"):
+    if executor.kind != "processes":
         pytest.skip("there is no worker to be killed")
     calls, each = [], executor.each
 
@@ -204,8 +203,6 @@ def test_files_missing_or_damaged_where_they_are_worked_on_are_named(executor, t
 
 
 def workers_of(executor):
-    if executor.kind == "processes":
-        return executor.process_ids
     return sorted(executor.client.run(os.getpid).values())
 
 

@@ -7,17 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import executor_tasks as tasks  # on the path by conftest.py
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.runtime.executors import process_pool as module
 
 DEADLINE = 120.0
 """Seconds after which a test gives up; nothing here takes as long, even on a busy machine."""
@@ -52,12 +49,12 @@ if __name__ == "__main__":
         bl.PartialScanClassifier(Slow(folder), 2, n_jobs=2).fit([[0.0], [1.0]] * 50, [0, 1] * 50)
     elif kind == "left open":
         executor = bl.executor("processes", workers=2)
-        executor.run(work, [folder] * 2)
+        executor.client.wait_for_workers(2)
+        executor.run(work, [folder] * 8)  # two tasks might go to one worker
     else:
         with bl.executor(kind, workers=2) as executor:
-            if kind == "dask":
-                executor.client.wait_for_workers(2)
-            executor.run(work, [folder] * 8)  # Dask would give two to the same worker
+            executor.client.wait_for_workers(2)
+            executor.run(work, [folder] * 8)
 """
 
 
@@ -138,11 +135,12 @@ def kill_it(process: subprocess.Popen[bytes]) -> None:
 
 ENDS = [interrupt_all, interrupt_it, interrupt_again_and_again, kill_it]
 RUNS = [
-    *[pytest.param("processes", end) for end in ENDS],
+    pytest.param("processes", interrupt_all),
+    pytest.param("processes", kill_it),
+    *[pytest.param("processes", end, marks=pytest.mark.slow) for end in ENDS[1:-1]],
     *[pytest.param("left open", end, marks=pytest.mark.slow) for end in ENDS],
     *[pytest.param("joblib", end, marks=pytest.mark.slow) for end in ENDS[:-1]],
     pytest.param("joblib", kill_it),
-    *[pytest.param("dask", end, marks=pytest.mark.slow) for end in ENDS],
 ]
 
 
@@ -150,50 +148,10 @@ RUNS = [
 def test_workers_at_work_end_with_whoever_began_them(
     kind: str, end: Callable[[subprocess.Popen[bytes]], None], tmp_path: Path
 ) -> None:
-    if kind == "dask" and not importlib.util.find_spec("distributed"):
+    if kind != "joblib" and not importlib.util.find_spec("distributed"):
         pytest.skip("there is no Dask")
     with running(kind, tmp_path) as (process, workers):
         assert not any(has_ended(worker) for worker in workers)
         end(process)
         process.wait(DEADLINE)
         wait_for_the_end(workers)
-
-
-def test_an_executor_that_is_interrupted_while_it_begins_leaves_nobody(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    begun = []
-
-    class Second(module._Process):
-        def __init__(self, number: int) -> None:
-            if number:
-                raise KeyboardInterrupt
-            super().__init__(number)
-            begun.append(self.process.pid)
-
-    monkeypatch.setattr(module, "_Process", Second)
-    with pytest.raises(KeyboardInterrupt):
-        bl.executor("processes", workers=2)
-    assert len(begun) == 1
-    wait_for_the_end(begun)
-
-
-def test_nobody_takes_the_place_of_the_workers_of_a_closed_executor(tmp_path: Path) -> None:
-    executor = bl.executor("processes", workers=1)
-    numbers, before, said = executor.process_ids, list(executor._workers), []
-
-    def work() -> None:
-        try:
-            executor.run(tasks.mark_and_sleep, [tmp_path / "mark"])
-        except bl.ExecutorError as error:
-            said.append(str(error))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    wait_until((tmp_path / "mark").exists, "the worker was not begun")
-    executor.close()
-    thread.join(DEADLINE)
-    assert not thread.is_alive()
-    assert said == ["this processes executor is closed; make another one"]
-    assert executor._workers == before
-    wait_for_the_end(numbers)
