@@ -94,9 +94,9 @@ def main() -> None:
         # Work that was given up may have left threads in compiled code: Python would wait for them,
         # and some libraries abort when they are taken down meanwhile, with an exit code of theirs.
         if "multiprocessing" in sys.modules:  # else there are none, and the import takes a while
-            from bayes_lcs.runtime.interrupts import end_children
+            from bayes_lcs.runtime.interrupts import kill_children
 
-            end_children()
+            kill_children()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(end.code)

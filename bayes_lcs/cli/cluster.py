@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayes_lcs.cli.errors import announce_files, print_json, readable, say, writable_folder
-from bayes_lcs.cli.executor_options import asked_executor, layout_of
+from bayes_lcs.cli.errors import print_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.executor_options import layout_of, open_executor
 from bayes_lcs.cli.options import (
     METHOD,
     AsJson,
@@ -24,7 +24,7 @@ from bayes_lcs.cli.options import (
     Scheduler,
     Seed,
     Workers,
-    as_asked,
+    report_options,
 )
 from bayes_lcs.cli.output import Output
 from bayes_lcs.cli.resume import prepare
@@ -103,7 +103,7 @@ def cluster(
       bayes-lcs cluster visits.csv -k 25 --abbreviated fixed-1 --json
       bayes-lcs cluster visits.parquet -k 25 --scheduler tcp://scheduler:8786
     """
-    asked = as_asked(locals())
+    asked = report_options(locals())
     from bayes_lcs.io.size_estimate import table_extent
     from bayes_lcs.runtime.memory import require_memory
     from bayes_lcs.workflows.cluster import cluster_file, sample_sizes, save_clusters
@@ -137,7 +137,7 @@ def cluster(
         "--ignore, write a Parquet file with smaller row groups, or use a larger machine",
     )
     folder = writable_folder(out, cluster_disk(extent))
-    with run.keep(), asked_executor(executor, scheduler, workers) as runner:
+    with run.keep(), open_executor(executor, scheduler, workers) as runner:
         result, source = cluster_file(
             file,
             clusters,
@@ -188,4 +188,4 @@ def _show(result: LearningCurveResult, num_rows: int, written: list[Path], as_js
         )
         return
     say(result.explain())
-    announce_files(written)
+    print_files(written)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bayes_lcs.cli.errors import (
-    announce_files,
     plain_table,
+    print_files,
     print_json,
     readable,
     require_room,
@@ -17,7 +17,7 @@ from bayes_lcs.cli.errors import (
     shown_name,
     writable_folder,
 )
-from bayes_lcs.cli.executor_options import asked_executor
+from bayes_lcs.cli.executor_options import open_executor
 from bayes_lcs.cli.options import (
     DATA,
     METHOD,
@@ -32,7 +32,7 @@ from bayes_lcs.cli.options import (
     Scheduler,
     Seed,
     Workers,
-    as_asked,
+    report_options,
 )
 from bayes_lcs.cli.output import Output
 from bayes_lcs.cli.resume import prepare
@@ -111,7 +111,7 @@ def compare(
       bayes-lcs compare people.parquet --group town --label buys --bins age=4
       bayes-lcs compare meetings.csv --group user --label decision --json --seed 7
     """
-    asked = as_asked(locals())
+    asked = report_options(locals())
     from bayes_lcs.data.read_grouped import read_grouped
     from bayes_lcs.inference.exact.exact import MAX_GROUPS
     from bayes_lcs.io.size_estimate import table_extent
@@ -145,7 +145,7 @@ def compare(
     require_memory(table_memory(extent), f"reading {size}", f"Take fewer rows, {larger}")
     cuts = _bins(bins or ())
     folder = writable_folder(out, reading_disk(extent))
-    with run.keep(), asked_executor(executor, scheduler, workers) as runner:
+    with run.keep(), open_executor(executor, scheduler, workers) as runner:
         data = read_grouped(
             file,
             group=group,
@@ -216,7 +216,7 @@ def _show(found: TableComparison, written: list[Path], as_json: bool) -> None:
         more = len(members) - MOST_NAMES
         shown = ", ".join(map(shown_name, members[:MOST_NAMES]))
         say(f"  {shown}{f' and {more:,} more' if more > 0 else ''}")
-    announce_files(written)
+    print_files(written)
 
 
 def _bins(given: list[str] | tuple[()]) -> dict[str, int] | None:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bayes_lcs.cli.errors import announce_files, print_json, readable, say, writable_folder
-from bayes_lcs.cli.executor_options import asked_executor
+from bayes_lcs.cli.errors import print_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.executor_options import open_executor
 from bayes_lcs.cli.options import (
     METHOD,
     RUN,
@@ -22,7 +22,7 @@ from bayes_lcs.cli.options import (
     Scheduler,
     Seed,
     Workers,
-    as_asked,
+    report_options,
 )
 from bayes_lcs.cli.output import Output
 from bayes_lcs.cli.resume import prepare
@@ -87,7 +87,7 @@ def coreset(
       bayes-lcs coreset folder-of-files -k 10 --stream --ignore id
       bayes-lcs coreset folder-of-files -k 10 --executor processes --workers 2
     """
-    asked = as_asked(locals())
+    asked = report_options(locals())
     if not out.name:
         raise IsADirectoryError(f"{out}: this is a folder; --out wants the name of a file")
     if out.suffix.lower() in OTHER_FORMATS:
@@ -117,7 +117,7 @@ def coreset(
         + ", or use a larger machine",
     )
     writable_folder(out.absolute().parent, coreset_disk(extent, size, stream))
-    with run.keep(), asked_executor(executor, scheduler, workers) as runner:
+    with run.keep(), open_executor(executor, scheduler, workers) as runner:
         small, names = coreset_of_file(
             file,
             clusters,
@@ -150,4 +150,4 @@ def coreset(
         )
         return
     say(f"{small}.")
-    announce_files(written)
+    print_files(written)

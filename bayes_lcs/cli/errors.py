@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [
-    "announce_files",
-    "for_the_command",
     "plain_table",
     "polite",
+    "print_files",
     "print_json",
     "readable",
     "say",
     "shown_name",
+    "to_command_options",
     "writable_folder",
 ]
 
@@ -57,16 +57,16 @@ _ONLY_IN_PYTHON = re.compile(
 _NOTE = "what is written with = is for the Python functions, which can do more than the command"
 
 
-def for_the_command(message: str) -> str:
+def to_command_options(message: str) -> str:
     """Name options as the command has them, and say so of those that it has not.
 
     Examples
     --------
-    >>> for_the_command("leave it out with ignore=['x y'] or bin it with bins={'x y': 4}")
+    >>> to_command_options("leave it out with ignore=['x y'] or bin it with bins={'x y': 4}")
     "leave it out with --ignore 'x y' or bin it with --bins 'x y=4'"
-    >>> for_the_command("to leave out both: ignore=['a', 'b c']")
+    >>> to_command_options("to leave out both: ignore=['a', 'b c']")
     "to leave out both: --ignore a --ignore 'b c'"
-    >>> print(for_the_command("pass encoding='latin-1'"))
+    >>> print(to_command_options("pass encoding='latin-1'"))
     pass encoding='latin-1' (what is written with = is for the Python functions, which can do ...
     """
     message = message.replace("missing_values=", "--missing")
@@ -95,7 +95,7 @@ BAD_ERRORS = (ValueError, TypeError, FileNotFoundError, FileExistsError, IsADire
 EXPLAINED = (ValueError, TypeError, OSError, ImportError, MemoryError, ExecutorError)
 """Errors whose own words say what happened; any other should not have."""
 SECONDS_BETWEEN_LINES = 10.0
-LONGEST_MESSAGE = 1000
+MAX_MESSAGE_LENGTH = 1000
 LONGEST_NAME = 100
 """Characters that are shown of a name on the terminal; files have all of it."""
 
@@ -197,9 +197,11 @@ def _cache_compiled_programs() -> None:
 
 def _fail(message: str, code: int) -> None:
     _remove_empty_folders()
-    message = for_the_command(message)
-    if len(message) > LONGEST_MESSAGE:  # the place stands at its beginning, the advice at its end
-        half = LONGEST_MESSAGE // 2
+    message = to_command_options(message)
+    if (
+        len(message) > MAX_MESSAGE_LENGTH
+    ):  # the place stands at its beginning, the advice at its end
+        half = MAX_MESSAGE_LENGTH // 2
         message = f"{message[:half]} … {message[-half:]}"
     say(f"bayes-lcs: {message}", err=True)
     raise typer.Exit(code)
@@ -209,7 +211,7 @@ def _fail(message: str, code: int) -> None:
 def _warnings_as_lines() -> Iterator[None]:
     def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         kind = "note" if issubclass(category, DataNote) else "warning"
-        say(f"{kind}: {for_the_command(str(message))}", err=True)
+        say(f"{kind}: {to_command_options(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
@@ -315,7 +317,7 @@ def _shown(cell: Any) -> str:
     return shown_name(str(cell))
 
 
-def announce_files(paths: list[Path]) -> None:
+def print_files(paths: list[Path]) -> None:
     """Where everything is, a line each."""
     typer.echo("Written:")
     for path in paths:

@@ -11,7 +11,7 @@ from bayes_lcs.cli.errors import say
 if TYPE_CHECKING:
     from bayes_lcs.runtime.executors.protocol import Executor
 
-__all__ = ["asked_executor", "layout_of"]
+__all__ = ["layout_of", "open_executor"]
 
 KINDS = ("serial", "processes", "dask", "devices")
 SIZES = {"serial": "threads", "processes": "workers", "dask": "workers", "devices": "devices"}
@@ -21,7 +21,7 @@ PATIENCE = 30.0
 
 
 @contextmanager
-def asked_executor(
+def open_executor(
     kind: str | None, scheduler: str | None, workers: int | None
 ) -> Iterator[Executor | None]:
     """The executor that was asked for, closed at the end; None if none was."""

@@ -24,7 +24,7 @@ __all__ = [
     "Scheduler",
     "Seed",
     "Workers",
-    "as_asked",
+    "report_options",
 ]
 
 LARGEST_SEED = 2**32 - 1
@@ -100,12 +100,12 @@ NOT_SHOWN = frozenset(
 """Shown elsewhere in the report, or without influence on what it says."""
 
 
-def as_asked(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def report_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """A command's parameters, as ``locals()`` has them in its first line.
 
     Examples
     --------
-    >>> as_asked({"file": "a.csv", "clusters": 3, "seed": 0})
+    >>> report_options({"file": "a.csv", "clusters": 3, "seed": 0})
     {'clusters': 3}
     """
     return {name: value for name, value in parameters.items() if name not in NOT_SHOWN}

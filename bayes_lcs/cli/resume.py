@@ -25,16 +25,16 @@ WITHOUT_EFFECT = frozenset({"jobs"})
 
 
 def _has_work(folder: Path) -> bool:
-    from bayes_lcs.runtime.checkpoints import kept_works
+    from bayes_lcs.runtime.checkpoints import saved_tasks
 
-    return bool(kept_works(folder))
+    return bool(saved_tasks(folder))
 
 
 def _has_results(folder: Path) -> bool:
     """Whether there is more than rows that were read."""
-    from bayes_lcs.runtime.checkpoints import kept_works
+    from bayes_lcs.runtime.checkpoints import saved_tasks
 
-    return any(not name.startswith("reading-") for name in kept_works(folder))
+    return any(not name.startswith("reading-") for name in saved_tasks(folder))
 
 
 def _described(path: Path) -> str:
@@ -209,14 +209,14 @@ class Run:
         remove_checkpoints(folder)
         remove_checkpoints(self.output.earlier_checkpoint)
 
-    def _tidy(self, kept: Checkpoints | None, is_worth_keeping: bool) -> None:
+    def _tidy(self, kept: Checkpoints | None, is_worth_saving: bool) -> None:
         """After a failure: leave nothing behind that is worth nothing, and lose nothing else."""
         from bayes_lcs.runtime.checkpoints import holds_run, remove_checkpoints
 
         folder, before = self.output.checkpoint, self.output.earlier_checkpoint
         if kept is None and holds_run(folder):  # it is of another run
             return
-        if is_worth_keeping or self.has_written:
+        if is_worth_saving or self.has_written:
             return
         remove_checkpoints(folder)
         if holds_run(before) and not self.resume:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayes_lcs.cli.errors import announce_files, print_json, readable, say, writable_folder
-from bayes_lcs.cli.executor_options import asked_executor
+from bayes_lcs.cli.errors import print_files, print_json, readable, say, writable_folder
+from bayes_lcs.cli.executor_options import open_executor
 from bayes_lcs.cli.options import (
     DATA,
     METHOD,
@@ -26,7 +26,7 @@ from bayes_lcs.cli.options import (
     Scheduler,
     Seed,
     Workers,
-    as_asked,
+    report_options,
 )
 from bayes_lcs.cli.output import Output
 from bayes_lcs.cli.resume import prepare
@@ -104,7 +104,7 @@ def scan(
       bayes-lcs scan transactions.csv --label kind --predict new.csv --jobs 2
       bayes-lcs scan transactions.csv --label kind --learner naive_bayes --whole
     """
-    asked = as_asked(locals())
+    asked = report_options(locals())
     if jobs > 1 and (executor or scheduler):
         raise ValueError("--jobs are of this process; with --executor, ask for --workers")
     if learner not in LEARNERS:
@@ -148,7 +148,7 @@ def scan(
         n_jobs=jobs,
         random_state=seed,
     )
-    with run.keep(), asked_executor(executor, scheduler, workers) as runner:
+    with run.keep(), open_executor(executor, scheduler, workers) as runner:
         classifier.set_params(executor=runner)
         classifier.fit_file(
             file,
@@ -182,4 +182,4 @@ def _show(classifier: PartialScanClassifier, written: list[Path], as_json: bool)
         )
         return
     say(story.explain())
-    announce_files(written)
+    print_files(written)

@@ -20,7 +20,7 @@ from bayes_lcs.inference.condition import can_be_exact, condition
 from bayes_lcs.inference.exact.posterior import ExactPosterior
 from bayes_lcs.model_evidence.log_evidence import Bracket, EvidenceWarning, LogEvidence, MeanWeight
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
@@ -186,7 +186,7 @@ def from_both_ends(
     cut = ""
     try:
         weights = forwards()
-    except RunsInterrupted as stopped:
+    except PartialResultInterrupt as stopped:
         weights = stopped.log_weights
         if len(weights) < FEWEST_KEPT:
             raise KeyboardInterrupt from None

@@ -25,7 +25,7 @@ from bayes_lcs.model_evidence.bidirectional import (
 )
 from bayes_lcs.model_evidence.log_evidence import LogEvidence
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 from bayes_lcs.runtime.memory import require_memory
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _annealed(
 
     Raises
     ------
-    RunsInterrupted
+    PartialResultInterrupt
         After Ctrl-C, with those of the chains that had come to their end.
     """
     done: list[FloatArray] = []
@@ -200,9 +200,11 @@ def _annealed(
                 starts=own,
                 progress=progress,
             )
-        except RunsInterrupted as stopped:
+        except PartialResultInterrupt as stopped:
             kept = [weights for weights in (*done, stopped.log_weights) if weights.size]
-            raise RunsInterrupted(np.concatenate(kept) if kept else np.zeros((0, 1))) from None
+            raise PartialResultInterrupt(
+                np.concatenate(kept) if kept else np.zeros((0, 1))
+            ) from None
         done.append(found)
     return np.concatenate(done)
 

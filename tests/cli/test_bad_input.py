@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import bayes_lcs as bl
 from bayes_lcs.cli import app
-from bayes_lcs.cli.errors import for_the_command
+from bayes_lcs.cli.errors import to_command_options
 
 HEAD = "user,hour,size,decision\n"
 ROWS = "".join(f"u{i % 2},{i % 3},{i % 7},{'yes' if i % 5 < 2 else 'no'}\n" for i in range(40))
@@ -143,9 +143,9 @@ def test_a_folder_that_was_there_stays(files: Path, tmp_path: Path) -> None:
 
 
 def test_options_that_only_python_has_are_called_so() -> None:
-    assert "Python functions" in for_the_command("pass the right encoding=")
-    assert for_the_command("p.csv, column 'bins=': bad") == "p.csv, column 'bins=': bad"
-    assert for_the_command("log joint=3") == "log joint=3"
+    assert "Python functions" in to_command_options("pass the right encoding=")
+    assert to_command_options("p.csv, column 'bins=': bad") == "p.csv, column 'bins=': bad"
+    assert to_command_options("log joint=3") == "log joint=3"
 
 
 def test_what_nobody_thought_of_is_a_message_too(

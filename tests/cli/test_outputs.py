@@ -357,7 +357,7 @@ def test_resuming_needs_a_run_and_not_just_files(files, tmp_path):
 @pytest.fixture
 def unfinished(files, tmp_path, monkeypatch):
     """Runs of a command that end before their results are written; their work is kept."""
-    monkeypatch.setattr(checkpoints, "MOST_UNKEPT", -1.0)
+    monkeypatch.setattr(checkpoints, "MAX_UNSAVED_SECONDS", -1.0)
     # Draws of a few points are kept as those of millions are.
     monkeypatch.setattr("bayes_lcs.clustering.coresets.coreset.LONG", 0)
 

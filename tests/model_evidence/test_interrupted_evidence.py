@@ -11,7 +11,7 @@ from bayes_lcs.model_evidence import ais as annealed_evidence
 from bayes_lcs.model_evidence import mean_field_ais
 from bayes_lcs.model_evidence import smc as particle_evidence
 from bayes_lcs.model_evidence.bidirectional import FEWEST_KEPT, from_both_ends
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def weights(runs):
 
 def test_runs_that_ended_are_an_estimate():
     def cut():
-        raise RunsInterrupted(weights(FEWEST_KEPT))
+        raise PartialResultInterrupt(weights(FEWEST_KEPT))
 
     found = from_both_ends(-10.0, cut, None)
     whole = from_both_ends(-10.0, lambda: weights(FEWEST_KEPT), None)
@@ -37,7 +37,7 @@ def test_runs_that_ended_are_an_estimate():
 
 def test_too_few_runs_are_none():
     def cut():
-        raise RunsInterrupted(weights(FEWEST_KEPT - 1))
+        raise PartialResultInterrupt(weights(FEWEST_KEPT - 1))
 
     with pytest.raises(KeyboardInterrupt):
         from_both_ends(-10.0, cut, None)

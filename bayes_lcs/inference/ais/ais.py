@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.inference.ais.driver import AnnealedChains, AnnealedProblem
-from bayes_lcs.runtime.checkpoints import Arrays, Work, work
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 from bayes_lcs.runtime.progress import progress_bar
 
 __all__ = ["Schedule", "anneal", "annealed", "pilot_schedule"]
@@ -98,7 +98,7 @@ def pilot_schedule(
     """
     decisive = (problem.design, jax.tree.leaves(problem.data), seed)
     with (
-        work("pilot", *decisive) as written,
+        checkpointed_task("pilot", *decisive) as written,
         progress_bar("pilot", MOST_PILOT_STEPS, progress) as tick,
     ):
         problem, enlargements = _enlarged(problem, written)
@@ -115,9 +115,9 @@ def pilot_schedule(
                 new = _next_temperature(temperatures[-1], chains.log_likelihoods)
                 chains.move(np.array([new - temperatures[-1]]), np.array([new]))
                 temperatures.append(new)
-                written.keep(_reached(chains, temperatures, enlargements))
+                written.update(_reached(chains, temperatures, enlargements))
                 tick(1, f"temperature {new:.3g}")
-            written.end(_reached(chains, temperatures, enlargements))
+            written.finish(_reached(chains, temperatures, enlargements))
             if temperatures[-1] < 1.0:
                 temperatures.append(1.0)
             if not chains.has_overflowed():
@@ -135,7 +135,7 @@ def _reached(
     return lambda: {**states(), **{name: np.asarray(value) for name, value in own.items()}}
 
 
-def _enlarged(problem: AnnealedProblem, written: Work) -> tuple[AnnealedProblem, int]:
+def _enlarged(problem: AnnealedProblem, written: CheckpointedTask) -> tuple[AnnealedProblem, int]:
     """The problem with the room that it had when its chains were written down."""
     enlargements = 0 if written.state is None else int(written.state["enlargements"])
     for _ in range(enlargements):
@@ -168,7 +168,7 @@ def anneal(
     """
     taus = schedule.temperatures
     decisive = (problem.design, jax.tree.leaves(problem.data), taus, chains, seed)
-    with work("annealing", *decisive, jax.tree.leaves(starts)) as written:
+    with checkpointed_task("annealing", *decisive, jax.tree.leaves(starts)) as written:
         return annealed(
             problem, taus, chains, seed, starts=starts, progress=progress, written=written
         )
@@ -182,7 +182,7 @@ def annealed(
     *,
     starts: dict[str, NDArray] | None,
     progress: bool | None,
-    written: Work,
+    written: CheckpointedTask,
     only: slice | None = None,
 ) -> tuple[AnnealedProblem, FloatArray]:
     """`anneal`, or just the chains ``only``, which are the same as among all."""
@@ -204,7 +204,7 @@ def annealed(
         except KeyboardInterrupt:
             if moved.has_overflowed():
                 raise
-            raise RunsInterrupted(moved.finished_weights(len(deltas))) from None
+            raise PartialResultInterrupt(moved.finished_weights(len(deltas))) from None
         if not moved.has_overflowed():
             return problem, log_weights
         problem, enlargements = problem.enlarged(), enlargements + 1

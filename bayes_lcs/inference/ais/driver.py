@@ -18,11 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.runtime.checkpoints import Arrays, Work
-from bayes_lcs.runtime.interrupts import interruptible
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask
+from bayes_lcs.runtime.interrupts import run_interruptibly
 from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import Tick
-from bayes_lcs.runtime.state_arrays import as_arrays, from_arrays
+from bayes_lcs.runtime.state_arrays import state_from_arrays, state_to_arrays
 
 __all__ = ["AnnealedChains", "AnnealedDesign", "AnnealedProblem"]
 
@@ -177,7 +177,7 @@ class AnnealedChains:
                     return _begin(problem.design, problem.data, first_keys[part])
                 return jax.tree.map(lambda leaf: leaf[part], starts)
 
-            states = [interruptible(partial(_in_x64, begin, part)) for part in self._slices]
+            states = [run_interruptibly(partial(_in_x64, begin, part)) for part in self._slices]
         self._parts = [_Part(state, 0, 0.0, None) for state in states]
         self.log_likelihoods: FloatArray = np.zeros((len(mine), 0))
 
@@ -186,7 +186,7 @@ class AnnealedChains:
         deltas: FloatArray,
         temperatures: FloatArray,
         tick: Tick | None = None,
-        written: Work | None = None,
+        written: CheckpointedTask | None = None,
         beside: Arrays = MappingProxyType({}),
     ) -> FloatArray:
         """Pass through temperatures; what the log weights ``(chains, B)`` gained by the steps.
@@ -211,7 +211,7 @@ class AnnealedChains:
                 if not under_way:
                     break
                 if written is not None:
-                    written.keep(partial(_as_arrays, tuple(self._parts), beside))
+                    written.update(partial(_as_arrays, tuple(self._parts), beside))
         except BaseException:
             self._stop.set()
             raise
@@ -219,7 +219,7 @@ class AnnealedChains:
             # After Ctrl-C nobody waits for steps that nobody will use.
             pool.shutdown(wait=False, cancel_futures=True)
         if written is not None:
-            written.end(partial(_as_arrays, tuple(self._parts), beside))
+            written.finish(partial(_as_arrays, tuple(self._parts), beside))
         self._steps_made += len(deltas)
         gained, self.log_likelihoods = self._finished(len(deltas))
         self._parts = [part._replace(made=0, gained=0.0) for part in self._parts]
@@ -263,7 +263,7 @@ class AnnealedChains:
         if len(state["made"]) != len(self._parts):
             return
         with jax.enable_x64(True):
-            states = from_arrays(state, self._parts[0].states)
+            states = state_from_arrays(state, self._parts[0].states)
             for number, (part, made) in enumerate(zip(self._slices, state["made"], strict=True)):
                 if made:
                     own = jax.tree.map(lambda leaf, part=part: leaf[part], states)
@@ -299,7 +299,7 @@ class AnnealedChains:
     def restored(self, written: Arrays, steps_made: int) -> None:
         """Go on from what `snapshot` gave after so many steps."""
         with jax.enable_x64(True):
-            states = from_arrays(written, self._parts[0].states)
+            states = state_from_arrays(written, self._parts[0].states)
             self._parts = [
                 _Part(jax.tree.map(lambda leaf, part=part: leaf[part], states), 0, 0.0, None)
                 for part in self._slices
@@ -313,7 +313,7 @@ class AnnealedChains:
 
 
 def _with_logs(states: list[Any], logs: FloatArray) -> Arrays:
-    return {**as_arrays(states), "logs": logs}
+    return {**state_to_arrays(states), "logs": logs}
 
 
 def _in_x64(call: Callable[[slice], Any], part: slice) -> Any:
@@ -330,7 +330,7 @@ def _as_arrays(parts: tuple[_Part, ...], beside: Arrays) -> Arrays:
 
     return {
         **beside,
-        **as_arrays([part.states for part in parts]),
+        **state_to_arrays([part.states for part in parts]),
         "made": np.array([part.made for part in parts]),
         "gained": np.concatenate([whole(part, part.gained) for part in parts]),
         "logs": np.concatenate([whole(part, part.logs) for part in parts]),

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from bayes_lcs.inference.ais.ais import Schedule, anneal, annealed
 from bayes_lcs.inference.ais.driver import AnnealedProblem
-from bayes_lcs.runtime.checkpoints import Arrays, Work, work
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.executors.worker_problem import PosedElsewhere, pose_elsewhere
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.executors.worker_problem import WorkerProblem, build_on_workers
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 from bayes_lcs.runtime.progress import progress_bar
 
 __all__ = ["Anneal", "SpreadAnnealing", "annealing_on"]
@@ -85,7 +85,7 @@ class SpreadAnnealing:
 
     def __init__(self, executor: Executor, pose: Callable[[], AnnealedProblem]) -> None:
         self._executor = executor
-        self._placed = pose_elsewhere(executor, pose, executor.num_workers)
+        self._placed = build_on_workers(executor, pose, executor.num_workers)
 
     def __enter__(self) -> SpreadAnnealing:
         return self
@@ -114,7 +114,7 @@ class SpreadAnnealing:
         num_batches, workers = -(-chains // BATCH), self._placed.num_blocks
         done: list[Arrays] = []
         with (
-            work("spread-annealing", *decisive, jax.tree.leaves(starts)) as written,
+            checkpointed_task("spread-annealing", *decisive, jax.tree.leaves(starts)) as written,
             progress_bar("annealing", chains, progress) as tick,
         ):
             done += written.pieces
@@ -127,13 +127,13 @@ class SpreadAnnealing:
                     answers = self._executor.each(self._placed, _batch, round_)
                     found = [answer for answer in answers if answer is not None]
                     done += found
-                    written.keep(dict, *found)
+                    written.update(dict, *found)
                     where = "forwards" if starts is None else "backwards"
                     tick(sum(len(each["log_weights"]) for each in found), where)
-                written.end()
+                written.finish()
             except KeyboardInterrupt:
-                written.flush()
-                raise RunsInterrupted(_weights(done)) from None
+                written.save()
+                raise PartialResultInterrupt(_weights(done)) from None
         for _ in range(max(int(each["enlargements"]) for each in done)):
             problem = problem.enlarged()
         return problem, _weights(done)
@@ -152,7 +152,7 @@ def _weights(done: list[Arrays]) -> FloatArray:
     return np.concatenate([np.asarray(each["log_weights"]) for each in done])
 
 
-def _batch(round_: _Round, held: PosedElsewhere) -> Arrays | None:
+def _batch(round_: _Round, held: WorkerProblem) -> Arrays | None:
     """The chains that fall to a worker in this round, if there are any left."""
     number = round_.first + held.number
     mine = slice(BATCH * number, min(BATCH * (number + 1), round_.chains))
@@ -170,7 +170,7 @@ def _batch(round_: _Round, held: PosedElsewhere) -> Arrays | None:
         round_.seed,
         starts=starts,
         progress=False,
-        written=Work(None),
+        written=CheckpointedTask(None),
         only=mine,
     )
     enlargements = 0

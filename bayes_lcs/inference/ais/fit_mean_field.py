@@ -23,8 +23,8 @@ from bayes_lcs.inference.ais.partition_mean_field import (
     GuidedState,
 )
 from bayes_lcs.inference.mcmc import collapsed_gibbs
-from bayes_lcs.runtime.checkpoints import work
-from bayes_lcs.runtime.interrupts import interruptible
+from bayes_lcs.runtime.checkpoints import checkpointed_task
+from bayes_lcs.runtime.interrupts import run_interruptibly
 from bayes_lcs.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -172,7 +172,10 @@ def guided_problem(
         state = design.state(arrays, jnp.asarray(found.start))
         total = jnp.zeros((rest, found.num_slots))
         decisive = (design, jax.tree.leaves(arrays), found.start, sweeps, seed)
-        with work("guide", *decisive) as written, progress_bar("guide", sweeps, progress) as tick:
+        with (
+            checkpointed_task("guide", *decisive) as written,
+            progress_bar("guide", sweeps, progress) as tick,
+        ):
             made = 0
             if written.state is not None:
                 made = int(written.state["made"])
@@ -180,13 +183,13 @@ def guided_problem(
                 total = jnp.asarray(written.state["total"])
                 tick(made)
             while made < sweeps:
-                some = interruptible(partial(_in_x64, design, arrays, key, state, total, made))
+                some = run_interruptibly(partial(_in_x64, design, arrays, key, state, total, made))
                 state, total = some
                 made += 1
                 now = {"made": np.asarray(made), "z": state.z, "total": total}
-                written.keep(partial(dict, now))
+                written.update(partial(dict, now))
                 tick()
-            written.end(partial(dict, now))
+            written.finish(partial(dict, now))
         log_guide = np.zeros((data.num_groups, found.num_slots))
         log_guide[found.num_anchors :] = _log_guide(np.asarray(total), found.num_anchors)
         return GuidedProblem(design, arrays._replace(log_guide=jnp.asarray(log_guide)))

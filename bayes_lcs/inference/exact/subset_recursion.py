@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.inference.exact.subset_convolution import Course
-from bayes_lcs.runtime.checkpoints import Arrays, Work, work
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task
 from bayes_lcs.runtime.progress import Tick, progress_bar
 
 __all__ = ["Step", "fill_subsets"]
@@ -52,7 +52,7 @@ def fill_subsets(
     num_groups = values.shape[-1].bit_length() - 1
     terms = [3**n for n in range(num_groups)]
     with (
-        work("subsets", what, *decisive) as kept,
+        checkpointed_task("subsets", what, *decisive) as kept,
         progress_bar(what, sum(terms), progress) as tick,
     ):
         reached, begun = 0, None
@@ -69,9 +69,9 @@ def fill_subsets(
             if found is None:
                 return False
             values[..., high] = found
-        kept.end(lambda: {"known": values, "reached": np.asarray(num_groups)})
+        kept.finish(lambda: {"known": values, "reached": np.asarray(num_groups)})
     return True
 
 
-def _keep(kept: Work, so_far: Arrays, within: Callable[[], Arrays]) -> None:
-    kept.keep(lambda: {**so_far, **within()})
+def _keep(kept: CheckpointedTask, so_far: Arrays, within: Callable[[], Arrays]) -> None:
+    kept.update(lambda: {**so_far, **within()})

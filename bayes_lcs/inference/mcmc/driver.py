@@ -21,11 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.runtime.checkpoints import Arrays, Work, work
-from bayes_lcs.runtime.interrupts import interruptible
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task
+from bayes_lcs.runtime.interrupts import run_interruptibly
 from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import progress_bar
-from bayes_lcs.runtime.state_arrays import as_arrays, from_arrays
+from bayes_lcs.runtime.state_arrays import state_from_arrays, state_to_arrays
 
 __all__ = ["AVERAGED", "ChainDraws", "ChainProblem", "decisive_of", "run_chains"]
 
@@ -161,9 +161,11 @@ def run_chains(
         mine = slice(None) if only is None else slice(only, only + 1)
         state = problem.start(start_keys, np.random.default_rng(seed), mine, progress)
         if only is not None:
-            return _drive(problem, keys[mine], state, draws, warmup, thin, progress, Work(None))
+            return _drive(
+                problem, keys[mine], state, draws, warmup, thin, progress, CheckpointedTask(None)
+            )
         decisive = decisive_of(problem, draws, warmup, chains, thin, seed)
-        with work("sampling", *decisive) as kept:
+        with checkpointed_task("sampling", *decisive) as kept:
             return _drive(problem, keys, state, draws, warmup, thin, progress, kept)
 
 
@@ -226,7 +228,7 @@ class _Parts:
         parts = list(zip(self.keys, self.states, strict=True))
         # The first part compiles the program for all of them.
         alone = self.new_shape or self.count == 1
-        first = [interruptible(partial(run_part, parts.pop(0)))] if alone else []
+        first = [run_interruptibly(partial(run_part, parts.pop(0)))] if alone else []
         pool = ThreadPoolExecutor(self.count)
         try:
             results = first + list(pool.map(run_part, parts))
@@ -242,7 +244,7 @@ class _Parts:
 
     def restore(self, written: Arrays) -> None:
         """Go on from states that were written down."""
-        self.states = self._split(from_arrays(written, self.states[0]))
+        self.states = self._split(state_from_arrays(written, self.states[0]))
         self.new_shape = True
 
     def enlarge(self) -> None:
@@ -266,7 +268,7 @@ def _drive(
     warmup: int,
     thin: int,
     progress: bool | None,
-    written: Work,
+    written: CheckpointedTask,
 ) -> ChainDraws:
     chains = len(keys)
     parts = _Parts(problem, keys, state)
@@ -307,15 +309,15 @@ def _drive(
                     averages = averages + getattr(info, AVERAGED)
                     kept.append({k: v for k, v in info._asdict().items() if k != AVERAGED})
                 reached = partial(_reached, parts.states, done, averages)
-                written.keep(reached, *([] if in_warmup else kept[-1:]))
+                written.update(reached, *([] if in_warmup else kept[-1:]))
                 tick(size, problem.status(info) + (f", {rate:,.0f} sweeps/s" if timed else ""))
         except KeyboardInterrupt:
             if not kept:
                 raise
             interrupted = True
-            written.flush()
+            written.save()
         else:
-            written.end(partial(_reached, parts.states, done, averages))
+            written.finish(partial(_reached, parts.states, done, averages))
     info = {name: np.concatenate([part[name] for part in kept], axis=1) for name in kept[0]}
     sweeps = info["log_joint"].shape[1] * thin
     return ChainDraws(info, np.asarray(averages) / sweeps, interrupted, rate)
@@ -323,7 +325,7 @@ def _drive(
 
 def _reached(states: list[Any], done: int, averages: Any) -> Arrays:
     own = {"done": np.asarray(done), "averages": np.asarray(averages)}
-    return {**as_arrays(states), **own}
+    return {**state_to_arrays(states), **own}
 
 
 def _joined(infos: list[Any], rows: int) -> Any:
