@@ -95,7 +95,7 @@ with warnings.catch_warnings(record=True) as caught:
             )
             right = bl.clustering_accuracy(clusterer, tilted, classes, folds=3)
             spread[name].append(right.mean)
-print(f"{len(caught)} of 48 fits warned; the first: {caught[0].message}")
+print(f"{len(caught)} of 48 fits warned; the last: {caught[-1].message}")
 fig, ax = plt.subplots(figsize=(6.5, 2.4), layout="constrained")
 for height, (name, values) in enumerate(spread.items()):
     ax.plot(values, np.full(8, height), "o", alpha=0.5)

@@ -154,8 +154,7 @@ assert times.max() / len(draws) < 0.5
 
 # %%
 # *The last draw is not "the clustering".* It is one of many, and so is the most frequent one,
-# which has much less than half of the probability here. The answer is what the draws have in
-# common.
+# which has less than half of the probability here. The answer is what the draws have in common.
 #
 # The co-clustering matrix has the probability of each pair. It needs no alignment of labels and
 # keeps all uncertainty about pairs:
