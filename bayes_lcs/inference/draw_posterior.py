@@ -14,9 +14,9 @@ from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.data.grouped_table import GroupedTable
 from bayes_lcs.inference.mcmc import collapsed_gibbs, prototype
-from bayes_lcs.inference.mcmc.collapsed_gibbs import MOST_SINGLETONS
+from bayes_lcs.inference.mcmc.collapsed_gibbs import MAX_SINGLETONS
 from bayes_lcs.inference.mcmc.driver import ChainProblem, run_chains
-from bayes_lcs.inference.mcmc.executor_chains import spread_chains
+from bayes_lcs.inference.mcmc.executor_chains import run_chains_on_executor
 from bayes_lcs.inference.posterior_draws import PosteriorDraws
 from bayes_lcs.runtime.executors.protocol import Executor
 from bayes_lcs.runtime.memory import require_memory
@@ -62,7 +62,7 @@ def draw_posterior(
             raise TypeError(f"{name} must be a whole number, got {value!r}")
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
-    collapsed_gibbs.start_of(start, data.num_groups)
+    collapsed_gibbs.resolve_start(start, data.num_groups)
     sweeps = draws // 2 if warmup is None else warmup
     # Compiling the sampler takes memory too, but not where it is compiled already.
     require_memory(
@@ -76,7 +76,7 @@ def draw_posterior(
     if executor is None:
         found = run_chains(problem, **numbers, progress=progress)
     else:
-        found = spread_chains(executor, build, problem, **numbers, progress=progress)
+        found = run_chains_on_executor(executor, build, problem, **numbers, progress=progress)
     info = dict(found.info)
     if isinstance(model, KnownPartitionModel):
         for name in ("num_clusters", "largest", "entropy", "moved", "split_merge_accepted"):
@@ -131,8 +131,8 @@ def _build_problem(
 ) -> ChainProblem:
     with jax.enable_x64(True):
         if isinstance(model, PrototypeModel):
-            return prototype.pose(model, data, num_adapt=warmup)
-        return collapsed_gibbs.pose(model, data, split_merge, start)
+            return prototype.build_problem(model, data, num_adapt=warmup)
+        return collapsed_gibbs.build_problem(model, data, split_merge, start)
 
 
 def _check_model_and_data(model: Any, data: Any) -> None:
@@ -174,13 +174,13 @@ def drawn_partitions(
         After Ctrl-C, also if there are draws: too few of them are of no use here.
     """
     numbers = {"draws": draws, "warmup": warmup, "chains": chains, "thin": thin, "seed": seed}
-    start = "apart" if data.num_groups <= MOST_SINGLETONS else "grown"
+    start = "apart" if data.num_groups <= MAX_SINGLETONS else "grown"
     build = partial(_build_problem, model, data, 0, 1, start)
     problem = build()
     if executor is None:
         found = run_chains(problem, **numbers, progress=progress)
     else:
-        found = spread_chains(executor, build, problem, **numbers, progress=progress)
+        found = run_chains_on_executor(executor, build, problem, **numbers, progress=progress)
     if found.interrupted:
         raise KeyboardInterrupt
     return found.info["z"].astype(np.int64), found.info["log_joint"]

@@ -33,7 +33,7 @@ __all__ = ["Posterior", "sample"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MOST_DENSE_GROUPS = 4000
+MAX_DENSE_GROUPS = 4000
 BYTES_PER_PAIR = 12
 """Of a sparse array: a number in 32 bits, with its place."""
 
@@ -117,7 +117,7 @@ class Posterior:
             z = z[:, self.data.group_codes(groups)]
         z = z.astype(np.int64)
         num_draws, num_groups = z.shape
-        if num_groups <= MOST_DENSE_GROUPS:
+        if num_groups <= MAX_DENSE_GROUPS:
             return coclustering_matrix(z)
         import scipy.sparse
 

@@ -107,7 +107,7 @@ def test_a_sparse_matrix_is_not_drawn():
 
 
 def test_ctrl_c_stops_whoever_loops_over_tables(data, monkeypatch):
-    joined, calls = driver._joined, []
+    joined, calls = driver._join_buffers, []
 
     def interrupted(*arguments):
         calls.append(1)
@@ -115,7 +115,7 @@ def test_ctrl_c_stops_whoever_loops_over_tables(data, monkeypatch):
             raise KeyboardInterrupt
         return joined(*arguments)
 
-    monkeypatch.setattr(driver, "_joined", interrupted)
+    monkeypatch.setattr(driver, "_join_buffers", interrupted)
     monkeypatch.setattr(driver, "BUFFER", 4)
     with pytest.raises(KeyboardInterrupt):
         condition(bl.ClusteredNaiveBayes(), data, method="sample", draws=40, chains=1)

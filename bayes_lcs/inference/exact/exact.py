@@ -49,7 +49,7 @@ SECONDS_PER_TERM = 1e-9
 """Order of magnitude of one of the ``3**U / 2`` products on one core."""
 
 
-MOST_IMAGINABLE = 60
+MAX_GROUPS_WITH_COST = 60
 """Groups for which the cost is still a number that says something."""
 
 
@@ -161,7 +161,7 @@ def _clustered(
 def _refuse_large(num_groups: int, max_groups: int) -> None:
     """Refuse before starting what would take too long or would not fit."""
     cost, need = "more memory and time than there is", exact_memory(num_groups)
-    if num_groups <= MOST_IMAGINABLE:
+    if num_groups <= MAX_GROUPS_WITH_COST:
         seconds = exact_seconds(num_groups)
         cost = f"{human_bytes(need)} of memory and roughly {_duration(seconds)} on one core"
     instead = "Sample the posterior with bl.sample, or take fewer groups with data.select_groups"

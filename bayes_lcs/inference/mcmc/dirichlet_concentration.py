@@ -1,7 +1,7 @@
 """Learned feature prior: Metropolis updates of one symmetric ``beta``.
 
-Invariant distribution: ``p(beta | blocks)`` proportional to ``Gamma(beta; shape, rate)`` times the
-marginals ``m(T | beta)`` of all blocks.
+Invariant distribution: ``p(beta | clusters)`` proportional to ``Gamma(beta; shape, rate)`` times
+the marginals ``m(T | beta)`` of all clusters.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FeaturePriorState(NamedTuple):
 
 
 class FeaturePriorInfo(NamedTuple):
-    """Share of the proposals that were accepted."""
+    """Acceptance rate of the proposals."""
 
     acceptance: jax.Array
 
@@ -44,10 +44,10 @@ def init(prior: Gamma) -> FeaturePriorState:
 def symmetric_layout(
     layout: BlockLayout, scales: np.ndarray, max_count: int, beta: jax.Array
 ) -> BlockLayout:
-    """The layout with every prior set to ``beta`` times its scale, and new tables.
+    """Return the layout for the prior ``beta`` times each scale, with new tables.
 
-    ``scales`` are the distinct scales in increasing order, as the offsets of a layout that was
-    made for a symmetric prior have them.
+    ``scales`` are the distinct scales in increasing order, the order of the tables in a layout
+    built for a symmetric prior.
     """
     prior = layout.scale * beta
     if not layout.table.size:
@@ -58,10 +58,10 @@ def symmetric_layout(
 
 
 def build_kernel(prior: Gamma, layout: BlockLayout, reverse: bool = False) -> Kernel:
-    """The update, as ``kernel(rng_key, state, blocks, temperature)`` with block counts ``(K, D)``.
+    """Build the update ``kernel(rng_key, state, blocks, temperature)`` for counts ``(K, D)``.
 
-    At a temperature ``t`` every ``m`` counts to the power ``t``; reversed, steps are in the
-    opposite order.
+    At a temperature ``t`` every ``m`` is raised to the power ``t``; with ``reverse`` the steps are
+    made in the opposite order.
     """
 
     def kernel(

@@ -1,21 +1,22 @@
 """Metropolis updates of prototypes and strengths, all (label, feature) pairs at once.
 
 Given the labels, the posterior of the prototype model (Roy 2006, section 2.4) is a product over
-pairs. A pair with ``V`` values is walked in ``l_v = log(K theta_bar_v)``, where with
-``a = exp(l)``, ``A = sum a = K`` and Jacobian included its log density is
+pairs. For a pair with ``V`` values the coordinates are ``l_v = log(K theta_bar_v)``. With
+``a = exp(l)`` and ``A = sum a = K``, their log density, including the Jacobian, is
 
     sum_v beta_v l_v + (gamma_1 - sum beta) log A - gamma_2 A
     + sum_v sum_u log (a_v)_{n_{u,v}} - sum_u log (A)_{n_{u,.}}.
 
-Invariant distribution: that. One coordinate after the other moves alone, which touches one value
-and the total, then all of them together, which is a move of the strength. Widths are adapted to
-an acceptance of 0.44 over the first ``num_adapt`` rounds and are fixed from then on.
+This is the invariant distribution. A round first updates one coordinate after the other, which
+changes one value and the total, and then shifts all coordinates together, which changes the
+strength. Step widths are adapted to an acceptance rate of 0.44 during the first ``num_adapt``
+rounds and are fixed from then on.
 
-The sum over groups depends on counts only through how many groups exceed each count,
+The sum over groups depends on the counts only through the number of groups above each count,
 
     sum_u log (a)_{n_u} = sum_j #{u: n_u > j} log(a + j),
 
-so that its cost is the largest count and not the number of groups, where that is less.
+so its cost is proportional to the largest count instead of the number of groups, if that is less.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ SMALLEST = 1e-300
 
 
 class Exceedances(NamedTuple):
-    """Counts of all groups, in the form in which they are summed fastest.
+    """Counts of all groups, in the form in which their sum is computed fastest.
 
     Attributes
     ----------
     cells : (B, V, J) or (B, V, U)
-        Number of groups whose count of each value exceeds ``j``; or the counts themselves.
+        Number of groups whose count of each value exceeds ``j``, or the counts themselves.
     totals : (B, J) or (B, U)
-        The same of the totals.
+        The same for the totals.
     """
 
     cells: jax.Array
@@ -53,16 +54,16 @@ class Exceedances(NamedTuple):
 
 
 class WalkState(NamedTuple):
-    """Where the walk is, and how wide its steps are.
+    """Position of the random walk and widths of its steps.
 
     Attributes
     ----------
     log_scatter : (B, V)
         ``log(K theta_bar)``; minus infinity where a pair has fewer than ``V`` values.
     log_widths : (V + 1, B)
-        Of every coordinate, and of the strength.
+        Log widths of the steps of every coordinate, and of the strength.
     rounds
-        How many rounds were made.
+        Number of rounds made.
     """
 
     log_scatter: jax.Array
@@ -71,12 +72,12 @@ class WalkState(NamedTuple):
 
 
 def tail_length(max_count: int, num_groups: int) -> int:
-    """Number of thresholds where exceedances are cheaper than counts, else 0."""
+    """Return the number of thresholds if exceedances are cheaper than counts, else 0."""
     return max_count if max_count <= COST_OF_LGAMMA * num_groups else 0
 
 
 def exceedances(counts: jax.Array, length: int) -> Exceedances:
-    """From counts ``(U, B, V)``; ``length`` from :func:`tail_length`."""
+    """Compute exceedances of counts ``(U, B, V)``; ``length`` is from :func:`tail_length`."""
     totals = counts.sum(axis=-1)
     if not length:
         return Exceedances(jnp.moveaxis(counts, 0, -1), totals.T)
@@ -92,8 +93,8 @@ def exceedances(counts: jax.Array, length: int) -> Exceedances:
 
 
 def log_likelihood(scatter: jax.Array, counted: jax.Array, length: int) -> jax.Array:
-    """``sum_u log (a)_{n_u}`` of parameters ``(...)`` and one part of `Exceedances`."""
-    # Far out, or where a pair has no such value, the parameter itself is zero.
+    """Return ``sum_u log (a)_{n_u}`` for parameters ``(...)`` and one field of `Exceedances`."""
+    # The parameter underflows to zero in the far tail, and is zero in the padding.
     a = jnp.maximum(scatter, SMALLEST)[..., None]
     if not length:
         return log_rising(a, counted).sum(axis=-1)
@@ -101,7 +102,7 @@ def log_likelihood(scatter: jax.Array, counted: jax.Array, length: int) -> jax.A
 
 
 def init(log_scatter: jax.Array) -> WalkState:
-    """Start at given parameters ``(B, V)``."""
+    """Return the state at parameters ``(B, V)``."""
     pairs, values = log_scatter.shape
     widths = jnp.full((values + 1, pairs), jnp.log(FIRST_WIDTH))
     return WalkState(log_scatter, widths, jnp.zeros((), dtype=jnp.int32))
@@ -111,16 +112,18 @@ Kernel = Callable[..., tuple[WalkState, jax.Array]]
 
 
 def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = False) -> Kernel:
-    """The update: ``kernel(rng_key, state, counted, prior, temperature) -> (state, acceptance)``.
+    """Build a round of Metropolis steps.
 
+    Its signature is ``kernel(rng_key, state, counted, prior, temperature) -> (state, acceptance)``.
     ``prior`` is ``(B, V)``, zero where a pair has fewer than ``V`` values. At a temperature ``t``
-    counts weigh ``t`` times as much; reversed, the strength moves first and the last value next.
+    the log likelihood is multiplied by ``t``; with ``reverse`` the strength is updated first, then
+    the values from the last to the first.
     """
 
     def tune(
         log_width: jax.Array, log_ratio: jax.Array, rounds: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """The width after a proposal, and the chance that the proposal had."""
+        """Return the adapted width after a proposal, and its acceptance probability."""
         chance = jnp.exp(jnp.minimum(log_ratio, 0.0))
         gain = (rounds + 1.0) ** -0.6
         tuned = jnp.clip(log_width + gain * (chance - TARGET_ACCEPTANCE), -12.0, 3.0)
@@ -144,6 +147,7 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
         def coordinate(
             carry: tuple[jax.Array, jax.Array], step: tuple[jax.Array, ...]
         ) -> tuple[tuple[jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
+            # `of_total` caches the log likelihood term of the totals.
             log_scatter, of_total = carry
             v, log_width, normal, log_uniform, beta, cells = step
             now = log_scatter[:, v]
@@ -172,7 +176,7 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
             return (log_scatter, of_total), (jnp.where(exists, tuned, log_width), chance * exists)
 
         def values(log_scatter: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-            """One value after the other; the new widths and the chances."""
+            """Update one value after the other; return new widths and acceptance probabilities."""
             of_total = log_likelihood(jnp.exp(log_scatter).sum(axis=-1), counted.totals, length)
             steps: tuple[jax.Array, ...] = (
                 jnp.arange(num_values),
@@ -188,7 +192,7 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
             return log_scatter, widths, chances.sum()
 
         def all_together(log_scatter: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-            """The strength; its new width and its chances."""
+            """Update the strength; return its new width and acceptance probabilities."""
             scatter = jnp.exp(log_scatter)
             total = scatter.sum(axis=-1)
             step = jnp.exp(state.log_widths[-1]) * normals[-1]
