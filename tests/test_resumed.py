@@ -48,7 +48,7 @@ def dies(monkeypatch):
     monkeypatch.setattr(csv_format, "BLOCK_BYTES", 2000)
     # Convolutions of a few groups are looked at as those of many are.
     monkeypatch.setattr(subset_convolution, "CHUNK_BITS", 1)
-    monkeypatch.setattr(partition_function, "FEW_GROUPS", 0)
+    monkeypatch.setattr(partition_function, "MAX_GROUPS_ALL_SIZES", 0)
     return life
 
 

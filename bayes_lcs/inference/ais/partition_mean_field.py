@@ -89,7 +89,7 @@ class _Step(NamedTuple):
 def _log_conditional(
     data: MeanFieldData, state: MeanFieldState, own: jax.Array, vector: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Return log weights ``(K,)`` of a group's slots given all others, and its gains in ``log m``."""
+    """Return log weights ``(K,)`` of a group's slots given the rest, and its gains in ``log m``."""
     slots = jnp.arange(state.sizes.size)
     sign = jnp.where(slots == own, -1, 1)
     without = log_marginal(data.layout, state.blocks + sign[:, None] * vector)

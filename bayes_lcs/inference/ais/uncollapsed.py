@@ -167,7 +167,7 @@ def build_problem(model: Any, data: GroupedTable) -> UncollapsedProblem:
     known = isinstance(model, KnownPartitionModel)
     if not known or (not model.shares_labels and len(set(model.partition(2).tolist())) < 2):
         raise TypeError(
-            f"the sampler of the thesis is for NoSharing and CompleteSharing, not {model.name}; "
+            f"variant='thesis' is for NoSharing and CompleteSharing, not for {model.name}; "
             "use variant='collapsed'"
         )
     data.require_rows()
