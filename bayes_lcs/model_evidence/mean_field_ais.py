@@ -123,9 +123,9 @@ def _draws(
     executor: Executor | None,
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Partitions ``(chains, S, U)`` from the posterior, and their log joint probability."""
-    from bayes_lcs.inference.draw_posterior import drawn_partitions
+    from bayes_lcs.inference.draw_posterior import sample_partitions
 
-    return drawn_partitions(
+    return sample_partitions(
         model,
         data,
         draws=plan.draws,

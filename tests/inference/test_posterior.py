@@ -87,7 +87,7 @@ def test_learned_quantities_and_missing_labels_are_kept(data):
 
 
 def test_no_missing_labels_means_nothing_to_predict_without_rows(posterior):
-    with pytest.raises(ValueError, match="give rows"):
+    with pytest.raises(ValueError, match="rows is required"):
         posterior.predict_proba()
 
 
@@ -106,7 +106,7 @@ def test_chains_that_never_move_are_reported_however_well_they_agree():
 
 
 @pytest.mark.parametrize(
-    ("draws", "told"), [(600, "there is one; run more"), (50, "no R-hat of one chain, effective")]
+    ("draws", "told"), [(600, "two chains; run more"), (50, "no R-hat with one chain, effective")]
 )
 def test_one_chain_cannot_be_compared(data, monkeypatch, draws, told):
     """Independent draws stand in for the sampler's: these are enough, or too few."""

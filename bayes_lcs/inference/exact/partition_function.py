@@ -115,8 +115,8 @@ def _require_memory(need: int, description: str) -> None:
     free = available_memory()
     if free is not None and need > free:
         raise NotExactError(
-            f"{description} needs {human_bytes(need)} more memory, but only {human_bytes(free)} are "
-            "free. Estimate it from draws of bl.sample, or use fewer groups"
+            f"{description} needs {human_bytes(need)} more memory, but only {human_bytes(free)} "
+            "are free. Estimate it from draws of bl.sample, or use fewer groups"
         )
 
 
