@@ -40,7 +40,7 @@ def test_numbers(data, options, error, message):
 
 
 def test_what_is_not_a_model_or_a_table(data):
-    with pytest.raises(TypeError, match=r"not its class: ClusteredNaiveBayes\(\)"):
+    with pytest.raises(TypeError, match=r"not a class; use ClusteredNaiveBayes\(\)"):
         bl.sample(bl.ClusteredNaiveBayes, data)
     with pytest.raises(TypeError, match=r"GroupedTable.from_frame"):
         bl.sample(bl.ClusteredNaiveBayes(), pd.DataFrame())

@@ -101,26 +101,26 @@ def pilot_schedule(
     """
     key_parts = (problem.config, jax.tree.leaves(problem.data), seed)
     with (
-        work("pilot", *key_parts) as written,
+        work("pilot", *key_parts) as checkpoint,
         progress_bar("pilot", MAX_PILOT_STEPS, progress) as tick,
     ):
-        problem, enlargements = _with_saved_slots(problem, written)
+        problem, enlargements = _with_saved_slots(problem, checkpoint)
         while True:
             chains = AnnealedChains(problem, PILOT_CHAINS, _key(seed, 7))
             temperatures = [0.0]
-            if written.state is None:
+            if checkpoint.state is None:
                 chains.move(np.zeros(0), np.zeros(0))
             else:
-                temperatures = written.state["temperatures"].tolist()
-                chains.restore_snapshot(written.state, len(temperatures) - 1)
-                written.state = None
+                temperatures = checkpoint.state["temperatures"].tolist()
+                chains.restore_snapshot(checkpoint.state, len(temperatures) - 1)
+                checkpoint.state = None
             while temperatures[-1] < 1.0 and len(temperatures) <= MAX_PILOT_STEPS:
                 new = _next_temperature(temperatures[-1], chains.log_likelihoods)
                 chains.move(np.array([new - temperatures[-1]]), np.array([new]))
                 temperatures.append(new)
-                written.keep(_pilot_state(chains, temperatures, enlargements))
+                checkpoint.keep(_pilot_state(chains, temperatures, enlargements))
                 tick(1, f"temperature {new:.3g}")
-            written.end(_pilot_state(chains, temperatures, enlargements))
+            checkpoint.end(_pilot_state(chains, temperatures, enlargements))
             if temperatures[-1] < 1.0:
                 temperatures.append(1.0)
             if not chains.is_out_of_slots():
@@ -138,9 +138,9 @@ def _pilot_state(
     return lambda: {**states(), **{name: np.asarray(value) for name, value in own.items()}}
 
 
-def _with_saved_slots(problem: AnnealedProblem, written: Work) -> tuple[AnnealedProblem, int]:
+def _with_saved_slots(problem: AnnealedProblem, checkpoint: Work) -> tuple[AnnealedProblem, int]:
     """Return the problem with as many slots as it had when its chains were saved."""
-    enlargements = 0 if written.state is None else int(written.state["enlargements"])
+    enlargements = 0 if checkpoint.state is None else int(checkpoint.state["enlargements"])
     for _ in range(enlargements):
         problem = problem.with_more_slots()
     return problem, enlargements
@@ -171,9 +171,15 @@ def anneal(
     """
     temperatures = schedule.temperatures
     key_parts = (problem.config, jax.tree.leaves(problem.data), temperatures, chains, seed)
-    with work("annealing", *key_parts, jax.tree.leaves(starts)) as written:
+    with work("annealing", *key_parts, jax.tree.leaves(starts)) as checkpoint:
         return anneal_chains(
-            problem, temperatures, chains, seed, starts=starts, progress=progress, written=written
+            problem,
+            temperatures,
+            chains,
+            seed,
+            starts=starts,
+            progress=progress,
+            checkpoint=checkpoint,
         )
 
 
@@ -185,14 +191,14 @@ def anneal_chains(
     *,
     starts: dict[str, NDArray] | None,
     progress: bool | None,
-    written: Work,
+    checkpoint: Work,
     only: slice | None = None,
 ) -> tuple[AnnealedProblem, FloatArray]:
     """Run the chains of `anneal`, or only those of ``only``, with the same weights as among all."""
     deltas = np.diff(temperatures)
     at = temperatures[1:] if starts is None else temperatures[:-1][::-1]
     deltas = deltas if starts is None else deltas[::-1]
-    problem, enlargements = _with_saved_slots(problem, written)
+    problem, enlargements = _with_saved_slots(problem, checkpoint)
     while True:
         key = _key(seed, 10 if starts is None else 11)
         states = None if starts is None else problem.states(starts)
@@ -203,7 +209,7 @@ def anneal_chains(
         try:
             with progress_bar("annealing", chains * len(deltas), progress) as tick:
                 extra = {"enlargements": np.asarray(enlargements)}
-                log_weights = annealed.move(deltas, at, tick, written, extra)
+                log_weights = annealed.move(deltas, at, tick, checkpoint, extra)
         except KeyboardInterrupt:
             if annealed.is_out_of_slots():
                 raise
@@ -211,4 +217,4 @@ def anneal_chains(
         if not annealed.is_out_of_slots():
             return problem, log_weights
         problem, enlargements = problem.with_more_slots(), enlargements + 1
-        written.state = None
+        checkpoint.state = None

@@ -113,7 +113,7 @@ def _segment(
     return jax.lax.map(path, (keys, states))
 
 
-class _Part(NamedTuple):
+class _Batch(NamedTuple):
     """A few chains that move together.
 
     Attributes
@@ -166,7 +166,7 @@ class AnnealedChains:
         self._stop = threading.Event()
         mine = range(chains)[only or slice(None)]
         self._workers = 1 if only is not None else _num_workers(chains)
-        size = _part_size(len(mine) // self._workers)
+        size = _batch_size(len(mine) // self._workers)
         self._slices = [slice(first, first + size) for first in range(0, len(mine), size)]
         with jax.enable_x64(True):
             # Two separate keys: `fold_in` and `split` of one key could give the same stream.
@@ -181,7 +181,7 @@ class AnnealedChains:
                 return jax.tree.map(lambda leaf: leaf[part], starts)
 
             states = [interruptible(partial(_in_x64, begin, part)) for part in self._slices]
-        self._parts = [_Part(state, 0, 0.0, None) for state in states]
+        self._batches = [_Batch(state, 0, 0.0, None) for state in states]
         self.log_likelihoods: FloatArray = np.zeros((len(mine), 0))
 
     def move(
@@ -189,25 +189,25 @@ class AnnealedChains:
         deltas: FloatArray,
         temperatures: FloatArray,
         tick: Tick | None = None,
-        written: Work | None = None,
+        checkpoint: Work | None = None,
         extra: Arrays = MappingProxyType({}),
     ) -> FloatArray:
         """Move through temperatures; return the increments of the log weights ``(chains, B)``.
 
         Parameters
         ----------
-        written
+        checkpoint
             Checkpoint to which the state is saved, and from which it is resumed.
         extra
             Further arrays to save with it.
         """
-        if written is not None and written.state is not None:
-            self._restore(written.state, tick)
+        if checkpoint is not None and checkpoint.state is not None:
+            self._restore(checkpoint.state, tick)
         pool = ThreadPoolExecutor(self._workers)
         try:
             futures = [
-                pool.submit(self._move_part, part, deltas, temperatures, tick)
-                for part in range(len(self._parts))
+                pool.submit(self._move_batch, part, deltas, temperatures, tick)
+                for part in range(len(self._batches))
             ]
             while True:
                 done, under_way = wait(futures, LOOK_SECONDS, FIRST_EXCEPTION)
@@ -215,30 +215,30 @@ class AnnealedChains:
                     future.result()
                 if not under_way:
                     break
-                if written is not None:
-                    written.keep(partial(_state_arrays, tuple(self._parts), extra))
+                if checkpoint is not None:
+                    checkpoint.keep(partial(_state_arrays, tuple(self._batches), extra))
         except BaseException:
             self._stop.set()
             raise
         finally:
             # After Ctrl-C, do not wait for steps that will not be used.
             pool.shutdown(wait=False, cancel_futures=True)
-        if written is not None:
-            written.end(partial(_state_arrays, tuple(self._parts), extra))
+        if checkpoint is not None:
+            checkpoint.end(partial(_state_arrays, tuple(self._batches), extra))
         self._steps_made += len(deltas)
         gained, self.log_likelihoods = self._collect_finished(len(deltas))
-        self._parts = [part._replace(made=0, gained=0.0) for part in self._parts]
+        self._batches = [part._replace(made=0, gained=0.0) for part in self._batches]
         return gained
 
-    def _move_part(
+    def _move_batch(
         self, part: int, deltas: FloatArray, temperatures: FloatArray, tick: Tick | None
     ) -> None:
         config, data = self._problem.config, self._problem.data
         # At least one call, for the likelihoods of states that have not moved.
-        while self._parts[part].logs is None or self._parts[part].made < len(deltas):
+        while self._batches[part].logs is None or self._batches[part].made < len(deltas):
             if self._stop.is_set():
                 raise KeyboardInterrupt
-            now = self._parts[part]
+            now = self._batches[part]
             number = min(SEGMENT, len(deltas) - now.made)
             with jax.enable_x64(True):
                 states, gained, logs = _segment(
@@ -255,7 +255,7 @@ class AnnealedChains:
                     self._is_reversed,
                 )
                 gained, logs = now.gained + np.asarray(gained), np.asarray(logs)
-            self._parts[part] = _Part(states, now.made + number, gained, logs)
+            self._batches[part] = _Batch(states, now.made + number, gained, logs)
             self._report_progress(part, number, tick)
 
     def _report_progress(self, part: int, steps: int, tick: Tick | None) -> None:
@@ -265,19 +265,19 @@ class AnnealedChains:
 
     def _restore(self, state: Arrays, tick: Tick | None) -> None:
         """Resume from a checkpoint, unless its number of batches differs, as with other cores."""
-        if len(state["made"]) != len(self._parts):
+        if len(state["made"]) != len(self._batches):
             return
         with jax.enable_x64(True):
-            states = from_arrays(state, self._parts[0].states)
+            states = from_arrays(state, self._batches[0].states)
             for number, (part, made) in enumerate(zip(self._slices, state["made"], strict=True)):
                 if made:
                     own = jax.tree.map(lambda leaf, part=part: leaf[part], states)
                     gained, logs = state["gained"][part], state["logs"][part]
-                    self._parts[number] = _Part(own, int(made), gained, logs)
+                    self._batches[number] = _Batch(own, int(made), gained, logs)
                     self._report_progress(number, int(made), tick)
 
     def _collect_finished(self, steps: int) -> tuple[FloatArray, FloatArray]:
-        done = [part for part in self._parts if part.made == steps and part.logs is not None]
+        done = [part for part in self._batches if part.made == steps and part.logs is not None]
         if not done:
             return np.zeros((0, 0)), np.zeros((0, 0))
         return (
@@ -292,24 +292,24 @@ class AnnealedChains:
     @property
     def states(self) -> Any:
         """Current states, a pytree with a leading chain axis."""
-        states = [part.states for part in self._parts]
+        states = [part.states for part in self._batches]
         with jax.enable_x64(True):
             return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *states)
 
     def snapshot(self) -> Callable[[], Arrays]:
         """Return a function that gives the current states as arrays, for `restore_snapshot`."""
-        states = [part.states for part in self._parts]
+        states = [part.states for part in self._batches]
         return partial(_snapshot_arrays, states, self.log_likelihoods)
 
-    def restore_snapshot(self, written: Arrays, steps_made: int) -> None:
+    def restore_snapshot(self, checkpoint: Arrays, steps_made: int) -> None:
         """Restore the states of a `snapshot` that was taken after ``steps_made`` steps."""
         with jax.enable_x64(True):
-            states = from_arrays(written, self._parts[0].states)
-            self._parts = [
-                _Part(jax.tree.map(lambda leaf, part=part: leaf[part], states), 0, 0.0, None)
+            states = from_arrays(checkpoint, self._batches[0].states)
+            self._batches = [
+                _Batch(jax.tree.map(lambda leaf, part=part: leaf[part], states), 0, 0.0, None)
                 for part in self._slices
             ]
-        self._steps_made, self.log_likelihoods = steps_made, written["logs"]
+        self._steps_made, self.log_likelihoods = steps_made, checkpoint["logs"]
 
     def is_out_of_slots(self) -> bool:
         """Return True if a chain ran out of slots, which invalidates it."""
@@ -326,19 +326,19 @@ def _in_x64(call: Callable[[slice], Any], part: slice) -> Any:
         return call(part)
 
 
-def _state_arrays(parts: tuple[_Part, ...], extra: Arrays) -> Arrays:
-    logs = next((part.logs for part in parts if part.logs is not None), np.zeros((1, 0)))
+def _state_arrays(batches: tuple[_Batch, ...], extra: Arrays) -> Arrays:
+    logs = next((part.logs for part in batches if part.logs is not None), np.zeros((1, 0)))
 
-    def whole(part: _Part, values: Any) -> FloatArray:
+    def whole(part: _Batch, values: Any) -> FloatArray:
         size = len(jax.tree.leaves(part.states)[0])
         return np.broadcast_to(0.0 if values is None else values, (size, logs.shape[1]))
 
     return {
         **extra,
-        **as_arrays([part.states for part in parts]),
-        "made": np.array([part.made for part in parts]),
-        "gained": np.concatenate([whole(part, part.gained) for part in parts]),
-        "logs": np.concatenate([whole(part, part.logs) for part in parts]),
+        **as_arrays([part.states for part in batches]),
+        "made": np.array([part.made for part in batches]),
+        "gained": np.concatenate([whole(part, part.gained) for part in batches]),
+        "logs": np.concatenate([whole(part, part.logs) for part in batches]),
     }
 
 
@@ -348,5 +348,5 @@ def _num_workers(chains: int) -> int:
     return max(workers for workers in range(1, most + 1) if chains % workers == 0)
 
 
-def _part_size(share: int) -> int:
+def _batch_size(share: int) -> int:
     return max(size for size in range(1, min(share, MAX_CHAINS_PER_CALL) + 1) if share % size == 0)

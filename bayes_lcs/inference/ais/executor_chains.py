@@ -115,10 +115,10 @@ class ExecutorAnnealing:
         num_batches, workers = -(-chains // BATCH), self._placed.num_blocks
         done: list[Arrays] = []
         with (
-            work("spread-annealing", *key_parts, jax.tree.leaves(starts)) as written,
+            work("spread-annealing", *key_parts, jax.tree.leaves(starts)) as checkpoint,
             progress_bar("annealing", chains, progress) as tick,
         ):
-            done += written.pieces
+            done += checkpoint.pieces
             tick(min(BATCH * len(done), chains))
             try:
                 while (first := len(done)) < num_batches:
@@ -128,12 +128,12 @@ class ExecutorAnnealing:
                     answers = self._executor.each(self._placed, _run_batch, round_)
                     found = [answer for answer in answers if answer is not None]
                     done += found
-                    written.keep(dict, *found)
+                    checkpoint.keep(dict, *found)
                     where = "forwards" if starts is None else "backwards"
                     tick(sum(len(each["log_weights"]) for each in found), where)
-                written.end()
+                checkpoint.end()
             except KeyboardInterrupt:
-                written.flush()
+                checkpoint.flush()
                 raise RunsInterrupted(_weights(done)) from None
         for _ in range(max(int(each["enlargements"]) for each in done)):
             problem = problem.with_more_slots()
@@ -171,7 +171,7 @@ def _run_batch(round_: _Round, worker: PosedElsewhere) -> Arrays | None:
         round_.seed,
         starts=starts,
         progress=False,
-        written=Work(None),
+        checkpoint=Work(None),
         only=mine,
     )
     enlargements = 0

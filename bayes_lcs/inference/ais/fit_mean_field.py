@@ -182,23 +182,23 @@ def fit_mean_field(
         total = jnp.zeros((rest, labelling.num_slots))
         key_parts = (config, jax.tree.leaves(arrays), labelling.start, sweeps, seed)
         with (
-            work("mean-field", *key_parts) as written,
+            work("mean-field", *key_parts) as checkpoint,
             progress_bar("mean-field base", sweeps, progress) as tick,
         ):
             made = 0
-            if written.state is not None:
-                made = int(written.state["made"])
-                state = config.state(arrays, jnp.asarray(written.state["z"]))
-                total = jnp.asarray(written.state["total"])
+            if checkpoint.state is not None:
+                made = int(checkpoint.state["made"])
+                state = config.state(arrays, jnp.asarray(checkpoint.state["z"]))
+                total = jnp.asarray(checkpoint.state["total"])
                 tick(made)
             while made < sweeps:
                 some = interruptible(partial(_run_sweep, config, arrays, key, state, total, made))
                 state, total = some
                 made += 1
                 now = {"made": np.asarray(made), "z": state.z, "total": total}
-                written.keep(partial(dict, now))
+                checkpoint.keep(partial(dict, now))
                 tick()
-            written.end(partial(dict, now))
+            checkpoint.end(partial(dict, now))
         log_base = np.zeros((data.num_groups, labelling.num_slots))
         log_base[labelling.num_anchors :] = _log_base(np.asarray(total), labelling.num_anchors)
         return MeanFieldProblem(config, arrays._replace(log_base=jnp.asarray(log_base)))

@@ -140,7 +140,7 @@ class AnnealedSharingConfig:
     def log_likelihood(self, data: AnnealedSharingData, state: SweepState) -> jax.Array:
         """Return ``log P(X | Y, z)``, for every cluster if clusters are independent."""
         layout = layout_of(self.sweep, data.arrays, state.beta)
-        by_block = log_marginal(layout, state.partition.blocks)
+        by_block = log_marginal(layout, state.partition.cluster_counts)
         independent = self.partition is not None and self.sweep.feature_prior is None
         return by_block if independent else by_block.sum(keepdims=True)
 

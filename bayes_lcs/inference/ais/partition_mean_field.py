@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.dirichlet_jax import log_rising
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, log_marginal
 
 __all__ = ["MeanFieldConfig", "MeanFieldData", "MeanFieldProblem", "MeanFieldState"]
 
@@ -46,7 +46,7 @@ class MeanFieldState(NamedTuple):
         Slot of each group, anchors first.
     sizes : (K,)
         Number of groups in each slot.
-    blocks : (K, D)
+    cluster_counts : (K, D)
         Counts of each slot.
     log_marginals : (K,)
         ``log m`` of each slot.
@@ -54,7 +54,7 @@ class MeanFieldState(NamedTuple):
 
     z: jax.Array
     sizes: jax.Array
-    blocks: jax.Array
+    cluster_counts: jax.Array
     log_marginals: jax.Array
 
 
@@ -73,7 +73,7 @@ class MeanFieldData(NamedTuple):
         ``log q_u``; the rows of anchors are not used.
     """
 
-    layout: BlockLayout
+    layout: CountLayout
     vectors: jax.Array
     concentration: jax.Array
     log_base: jax.Array
@@ -92,7 +92,7 @@ def _log_conditional(
     """Return log weights ``(K,)`` of a group's slots given the rest, and its gains in ``log m``."""
     slots = jnp.arange(state.sizes.size)
     sign = jnp.where(slots == own, -1, 1)
-    without = log_marginal(data.layout, state.blocks + sign[:, None] * vector)
+    without = log_marginal(data.layout, state.cluster_counts + sign[:, None] * vector)
     gain = sign * (without - state.log_marginals)
     sizes = state.sizes - (slots == own)
     empty = sizes == 0
@@ -116,11 +116,11 @@ def _update(
     change = (slots == new).astype(jnp.int32) - (slots == step.own).astype(jnp.int32)
     put = jax.lax.dynamic_update_index_in_dim
     moved = jnp.where(new != step.own, step.vector, 0)
-    blocks = put(state.blocks, state.blocks[step.own] - moved, step.own, 0)
-    blocks = put(blocks, blocks[new] + moved, new, 0)
+    cluster_counts = put(state.cluster_counts, state.cluster_counts[step.own] - moved, step.own, 0)
+    cluster_counts = put(cluster_counts, cluster_counts[new] + moved, new, 0)
     state = state._replace(
         sizes=state.sizes + change,
-        blocks=blocks,
+        cluster_counts=cluster_counts,
         log_marginals=state.log_marginals + change * gain,
     )
     return state, (new, probabilities / running[-1])
@@ -143,9 +143,9 @@ class MeanFieldConfig:
 
     def state(self, data: MeanFieldData, z: jax.Array) -> MeanFieldState:
         """Return the state at given slots."""
-        blocks = jax.ops.segment_sum(data.vectors, z, self.num_slots)
+        cluster_counts = jax.ops.segment_sum(data.vectors, z, self.num_slots)
         sizes = jax.ops.segment_sum(jnp.ones_like(z), z, self.num_slots)
-        return MeanFieldState(z, sizes, blocks, log_marginal(data.layout, blocks))
+        return MeanFieldState(z, sizes, cluster_counts, log_marginal(data.layout, cluster_counts))
 
     def begin(self, data: MeanFieldData, rng_key: jax.Array) -> MeanFieldState:
         """Draw from the base distribution."""
@@ -199,7 +199,7 @@ class MeanFieldConfig:
         )
         log_arranged = -log_rising(spare - used + 1.0, used)
         log_base = jnp.take_along_axis(data.log_base, state.z[:, None], axis=1)
-        log_joint = log_prior + log_arranged + log_marginal(data.layout, state.blocks).sum()
+        log_joint = log_prior + log_arranged + log_marginal(data.layout, state.cluster_counts).sum()
         return (log_joint - log_base[self.num_anchors :].sum())[None]
 
     def out_of_slots(self, state: MeanFieldState) -> jax.Array:

@@ -53,7 +53,7 @@ class AnnealedPrototypeConfig:
         beta = jnp.ones(())
         if learned is not None:
             drawn = jnp.exp(jax.random.loggamma(key_b, learned.shape)) / learned.rate
-            beta = jnp.maximum(drawn, prototype_metropolis.SMALLEST)
+            beta = jnp.maximum(drawn, prototype_metropolis.MIN_SCATTER)
         exists = data.prior > 0
         log_gammas = jax.random.loggamma(key_p, jnp.where(exists, data.prior * beta, 1.0))
         log_gammas = jnp.where(exists, log_gammas, -jnp.inf)

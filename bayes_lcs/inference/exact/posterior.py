@@ -217,7 +217,7 @@ class ClusteredPosterior(ExactPosterior):
     def coclustering(self) -> FloatArray:
         """Return the probability that each pair of groups shares its parameters, ``(U, U)``."""
         num_groups = self.num_groups
-        # Sum block probabilities over masks that contain both groups, as products of bit matrices
+        # Sum cluster probabilities over masks that contain both groups, as products of bit matrices
         # of the high and the low bits of the masks.
         probability = self.sums.block_probabilities
         low_bits = num_groups // 2

@@ -25,8 +25,8 @@ from bayes_lcs.core.dirichlet_jax import log_rising
 from bayes_lcs.core.schema import Schema
 
 __all__ = [
-    "BlockLayout",
-    "block_layout",
+    "CountLayout",
+    "count_layout",
     "group_vectors",
     "log_marginal",
     "row_dimensions",
@@ -37,7 +37,7 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
-class BlockLayout(NamedTuple):
+class CountLayout(NamedTuple):
     """Dimensions of the count vectors, their priors and the look-up tables.
 
     Attributes
@@ -70,9 +70,9 @@ def _with_totals(schema: Schema, cells: NDArray) -> NDArray:
     return np.concatenate([*flat, np.zeros((*lead, 1), dtype=cells.dtype)], axis=-1)
 
 
-def block_layout(
+def count_layout(
     schema: Schema, feature_prior: FloatArray, max_count: int, max_entries: int = MAX_TABLE_ENTRIES
-) -> BlockLayout:
+) -> CountLayout:
     """Build the layout for counts up to ``max_count`` under priors ``(L, C)``."""
     prior = _with_totals(schema, feature_prior)
     scale = _with_totals(schema, np.ones_like(feature_prior))
@@ -86,7 +86,7 @@ def block_layout(
         table = np.concatenate([log_rising_table(start, max_count) for start in starts])
     else:
         length, table = 0, np.zeros(0)  # without tables, offsets of them might not fit their type
-    return BlockLayout(
+    return CountLayout(
         jnp.asarray(sign),
         jnp.asarray(prior),
         jnp.asarray(scale),
@@ -138,7 +138,7 @@ def row_presence(schema: Schema, features: NDArray) -> NDArray[np.int8]:
     return presence
 
 
-def log_marginal(layout: BlockLayout, counts: jax.Array) -> jax.Array:
+def log_marginal(layout: CountLayout, counts: jax.Array) -> jax.Array:
     """Return ``log m`` of clusters with counts ``(..., D)``."""
     if layout.table.size:
         # Counts never exceed their table; bounds checks would cost more than the look-up.

@@ -1,4 +1,4 @@
-"""One sweep of the collapsed sampler for the sharing models with conjugate blocks.
+"""One sweep of the collapsed sampler for the sharing models with conjugate clusters.
 
 Invariant distribution: the posterior of the partition (clustered naive Bayes), missing labels, the
 concentration and the feature prior, with ``phi`` and ``theta`` integrated out. The sweep composes
@@ -31,8 +31,8 @@ from bayes_lcs.core.priors import Gamma
 from bayes_lcs.inference.mcmc import crp_concentration as concentration_update
 from bayes_lcs.inference.mcmc import crp_gibbs, dirichlet_concentration, label_gibbs, split_merge
 from bayes_lcs.inference.mcmc.cluster_marginals import (
-    BlockLayout,
-    block_layout,
+    CountLayout,
+    count_layout,
     group_vectors,
     log_marginal,
     row_dimensions,
@@ -157,7 +157,7 @@ class ProblemData(NamedTuple):
         The rows without a label, or None.
     """
 
-    layout: BlockLayout
+    layout: CountLayout
     vectors: jax.Array
     label_counts: jax.Array
     label_prior: jax.Array
@@ -194,7 +194,7 @@ class _Tally(NamedTuple):
 Move = Callable[[jax.Array, SweepState, _Tally], tuple[SweepState, _Tally]]
 
 
-def layout_of(config: SweepConfig, data: ProblemData, beta: jax.Array) -> BlockLayout:
+def layout_of(config: SweepConfig, data: ProblemData, beta: jax.Array) -> CountLayout:
     """Return the layout, with tables for the current ``beta`` if the feature prior is learned."""
     if config.feature_prior is None:
         return data.layout
@@ -203,7 +203,7 @@ def layout_of(config: SweepConfig, data: ProblemData, beta: jax.Array) -> BlockL
 
 
 def _conjugate_moves(
-    config: SweepConfig, data: ProblemData, layout: BlockLayout, temperature: Any, reverse: bool
+    config: SweepConfig, data: ProblemData, layout: CountLayout, temperature: Any, reverse: bool
 ) -> list[Move]:
     """Return the moves of the partition and of missing labels, which use the layout's tables."""
     moves: list[Move] = []
@@ -265,10 +265,10 @@ def _prior_moves(
         assert learned is not None
         move = dirichlet_concentration.build_kernel(learned, data.layout, reverse)
         start = dirichlet_concentration.FeaturePriorState(state.beta)
-        after, _ = move(key, start, state.partition.blocks, temperature)
+        after, _ = move(key, start, state.partition.cluster_counts, temperature)
         layout = layout_of(config, data, after.beta)
         partition = state.partition._replace(
-            log_marginals=log_marginal(layout, state.partition.blocks)
+            log_marginals=log_marginal(layout, state.partition.cluster_counts)
         )
         return state._replace(beta=after.beta, partition=partition), tally
 
@@ -552,11 +552,11 @@ def build_problem(
         if learned
         else model.feature_parameters(schema)
     )
-    layout = block_layout(schema, prior, max_count)
+    layout = count_layout(schema, prior, max_count)
     if not layout.table.size:
         # Counts are too large for tables. Tighter bound: the number of rows under one label.
         max_count = int(counts.labels.sum(axis=0).max()) + unlabelled
-        layout = block_layout(schema, prior, max_count)
+        layout = count_layout(schema, prior, max_count)
     partition = None
     if isinstance(model, KnownPartitionModel):
         partition = model.partition(counts.num_groups)

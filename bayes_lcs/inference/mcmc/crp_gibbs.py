@@ -1,7 +1,7 @@
 """Collapsed Gibbs updates of the partition, one group after the other.
 
 Invariant distribution: ``P(z | X, Y)`` of clustered naive Bayes. With all parameters integrated
-out (thesis A.43; A.44 put right),
+out (thesis A.43; A.44 corrected),
 
     P(z_u = k | rest)  proportional to  |T_k| m(T_k + u) / m(T_k)   for a cluster without u,
                                         a m({u})                    for a new cluster.
@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, log_marginal
 
 __all__ = [
     "PartitionInfo",
@@ -81,7 +81,7 @@ class PartitionState(NamedTuple):
         Slot of each group.
     sizes : (K,)
         Number of groups in each slot.
-    blocks : (K, D)
+    cluster_counts : (K, D)
         Counts of each slot.
     log_marginals : (K,)
         ``log m`` of each slot.
@@ -103,7 +103,7 @@ class PartitionState(NamedTuple):
 
     z: jax.Array
     sizes: jax.Array
-    blocks: jax.Array
+    cluster_counts: jax.Array
     log_marginals: jax.Array
     overflow: jax.Array
     scores: jax.Array
@@ -118,7 +118,7 @@ class _Carry(NamedTuple):
     """The part of the state that is carried from the update of one group to the next."""
 
     sizes: jax.Array
-    blocks: jax.Array
+    cluster_counts: jax.Array
     log_marginals: jax.Array
     overflow: jax.Array
     cluster_version: jax.Array
@@ -146,20 +146,20 @@ Kernel = Callable[..., tuple[PartitionState, PartitionInfo]]
 
 
 def init(
-    layout: BlockLayout, vectors: jax.Array, partition: jax.Array, num_slots: int
+    layout: CountLayout, vectors: jax.Array, partition: jax.Array, num_slots: int
 ) -> PartitionState:
     """Return the state at a partition; ``vectors`` is ``(U, D)``.
 
     Labels of the partition must be below ``num_slots``.
     """
     z = jnp.asarray(partition, dtype=jnp.int32)
-    blocks = jax.ops.segment_sum(vectors, z, num_slots)
+    cluster_counts = jax.ops.segment_sum(vectors, z, num_slots)
     sizes = jax.ops.segment_sum(jnp.ones_like(z), z, num_slots)
-    log_marginals = log_marginal(layout, blocks)
+    log_marginals = log_marginal(layout, cluster_counts)
     return PartitionState(
         z,
         sizes,
-        blocks,
+        cluster_counts,
         log_marginals,
         jnp.asarray(False),
         jnp.zeros((z.size, num_slots), dtype=log_marginals.dtype),
@@ -177,7 +177,7 @@ def _empty_stay_intervals(num_groups: int, dtype: jnp.dtype) -> StayIntervals:
 
 
 def invalidate_scores(
-    layout: BlockLayout, vectors: jax.Array, state: PartitionState
+    layout: CountLayout, vectors: jax.Array, state: PartitionState
 ) -> PartitionState:
     """Mark all scores as stale, after the counts of groups or the prior have changed."""
     return _drop_stay_intervals(state)._replace(
@@ -212,7 +212,7 @@ def relabel(state: PartitionState) -> PartitionState:
     return _drop_stay_intervals(state)._replace(
         z=rank[state.z].astype(state.z.dtype),
         sizes=state.sizes[order],
-        blocks=state.blocks[order],
+        cluster_counts=state.cluster_counts[order],
         log_marginals=state.log_marginals[order],
         scores=state.scores[:, order],
         cluster_version=state.cluster_version[order],
@@ -232,7 +232,7 @@ def with_num_slots(state: PartitionState, num_slots: int) -> PartitionState:
 
     return state._replace(
         sizes=resize(state.sizes, -1),
-        blocks=resize(state.blocks, -2),
+        cluster_counts=resize(state.cluster_counts, -2),
         log_marginals=resize(state.log_marginals, -1),
         overflow=jnp.zeros_like(state.overflow),
         scores=resize(state.scores, -1),
@@ -269,15 +269,15 @@ def _draw_slot(uniform: jax.Array, log_weights: jax.Array, log_rest: jax.Array) 
 
 
 def _move_vector(
-    blocks: jax.Array, vector: jax.Array, source: jax.Array, goal: jax.Array
+    cluster_counts: jax.Array, vector: jax.Array, source: jax.Array, goal: jax.Array
 ) -> jax.Array:
     """Move a vector from one slot to another in the counts ``(K, D)``, in place."""
     put = jax.lax.dynamic_update_index_in_dim
-    blocks = put(blocks, blocks[source] - vector, source, 0)
-    return put(blocks, blocks[goal] + vector, goal, 0)
+    cluster_counts = put(cluster_counts, cluster_counts[source] - vector, source, 0)
+    return put(cluster_counts, cluster_counts[goal] + vector, goal, 0)
 
 
-def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
+def build_kernel(layout: CountLayout, reverse: bool = False) -> Kernel:
     """Build a sweep, ``kernel(rng_key, state, vectors, concentration, temperature)``.
 
     ``vectors`` ``(U, D)`` are the groups' counts, which latent labels may change between sweeps.
@@ -288,7 +288,7 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
     def score(carry: _Carry, vector: jax.Array, slot: jax.Array, own: jax.Array) -> jax.Array:
         """Return the score of a group in slots ``(...)``, its contribution to their ``log m``."""
         sign = jnp.where(slot == own, -1, 1)
-        without = log_marginal(layout, carry.blocks[slot] + sign[..., None] * vector)
+        without = log_marginal(layout, carry.cluster_counts[slot] + sign[..., None] * vector)
         return sign * (without - carry.log_marginals[slot])
 
     def refresh_scores(carry: _Carry, step: _Step, stale: jax.Array) -> jax.Array:
@@ -339,7 +339,7 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
         change = jnp.where(is_new, gain, 0.0) - jnp.where(is_own, scores, 0.0)
         carry = _Carry(
             sizes + is_new,
-            _move_vector(carry.blocks, jnp.where(moved, step.vector, 0), step.own, new),
+            _move_vector(carry.cluster_counts, jnp.where(moved, step.vector, 0), step.own, new),
             carry.log_marginals + jnp.where(moved, change, 0.0),
             carry.overflow | draw.no_slot,
             jnp.where(moved & (is_own | is_new), version, carry.cluster_version),
@@ -358,11 +358,11 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
         temperature: jax.Array,
     ) -> PartitionState:
         log_concentration = jnp.log(concentration)
-        blocks, (z, scores, score_version, low, high, total) = jax.lax.scan(
+        after, (z, scores, score_version, low, high, total) = jax.lax.scan(
             lambda carry, step: update(carry, step, log_concentration, temperature),
             _Carry(
                 state.sizes,
-                state.blocks,
+                state.cluster_counts,
                 state.log_marginals,
                 state.overflow,
                 state.cluster_version,
@@ -378,15 +378,15 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
             ),
             reverse=reverse,
         )
-        at_rest = (blocks.version == state.version) & ~blocks.overflow
-        version = jnp.where(at_rest, blocks.version, -1)
+        at_rest = (after.version == state.version) & ~after.overflow
+        version = jnp.where(at_rest, after.version, -1)
         stay_intervals = StayIntervals(low, high, total, version, concentration, temperature)
         return state._replace(
             z=z,
             scores=scores,
             score_version=score_version,
             stay_intervals=stay_intervals,
-            **blocks._asdict(),
+            **after._asdict(),
         )
 
     def kernel(

@@ -244,9 +244,9 @@ class _ThreadedChains:
         """Continue from these states."""
         self.states = states
 
-    def restore(self, written: Arrays) -> None:
+    def restore(self, checkpoint: Arrays) -> None:
         """Continue from saved states."""
-        self.states = self._split(from_arrays(written, self.states[0]))
+        self.states = self._split(from_arrays(checkpoint, self.states[0]))
         self.new_shape = True
 
     def add_slots(self) -> None:
@@ -270,16 +270,16 @@ def _run_loop(
     warmup: int,
     thin: int,
     progress: bool | None,
-    written: Work,
+    checkpoint: Work,
 ) -> ChainDraws:
     chains = len(keys)
     parts = _ThreadedChains(problem, keys, state)
-    kept: list[dict[str, NDArray]] = list(written.pieces)
+    kept: list[dict[str, NDArray]] = list(checkpoint.pieces)
     done, total = 0, warmup + draws * thin
     averages: Any = 0.0
-    if written.state is not None:
-        done, averages = int(written.state["done"]), written.state["averages"]
-        parts.restore(written.state)
+    if checkpoint.state is not None:
+        done, averages = int(checkpoint.state["done"]), checkpoint.state["averages"]
+        parts.restore(checkpoint.state)
     seconds_per_sweep, timed, timed_sweeps = CHUNK_SECONDS, 0.0, 0
     interrupted, rate = False, float("nan")
     with progress_bar("sampling", total, progress) as tick:
@@ -311,15 +311,15 @@ def _run_loop(
                     averages = averages + getattr(info, AVERAGED)
                     kept.append({k: v for k, v in info._asdict().items() if k != AVERAGED})
                 snapshot = partial(_chain_state, parts.states, done, averages)
-                written.keep(snapshot, *([] if in_warmup else kept[-1:]))
+                checkpoint.keep(snapshot, *([] if in_warmup else kept[-1:]))
                 tick(size, problem.status(info) + (f", {rate:,.0f} sweeps/s" if timed else ""))
         except KeyboardInterrupt:
             if not kept:
                 raise
             interrupted = True
-            written.flush()
+            checkpoint.flush()
         else:
-            written.end(partial(_chain_state, parts.states, done, averages))
+            checkpoint.end(partial(_chain_state, parts.states, done, averages))
     info = {name: np.concatenate([part[name] for part in kept], axis=1) for name in kept[0]}
     sweeps = info["log_joint"].shape[1] * thin
     return ChainDraws(info, np.asarray(averages) / sweeps, interrupted, rate)

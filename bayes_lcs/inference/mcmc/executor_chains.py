@@ -49,10 +49,10 @@ def run_chains_on_executor(
     """
     numbers = {"draws": draws, "warmup": warmup, "chains": chains, "thin": thin, "seed": seed}
     with (
-        work("spread-sampling", *cache_key(problem, *numbers.values())) as written,
+        work("spread-sampling", *cache_key(problem, *numbers.values())) as checkpoint,
         progress_bar("chains", chains, progress) as tick,
     ):
-        done: list[Arrays] = list(written.pieces)
+        done: list[Arrays] = list(checkpoint.pieces)
         tick(len(done))
         placed = pose_elsewhere(executor, build_problem, chains - len(done))
         try:
@@ -60,24 +60,24 @@ def run_chains_on_executor(
                 answers = executor.each(placed, _one_chain, (numbers, len(done)))
                 found = [answer for answer in answers if answer is not None]
                 done += found
-                written.keep(dict, *found)
+                checkpoint.keep(dict, *found)
                 tick(len(found))
         finally:
             placed.release()
-        written.end()
+        checkpoint.end()
     names = [name for name in done[0] if name not in (AVERAGES, RATE)]
     info = {name: np.concatenate([piece[name] for piece in done]) for name in names}
     averages = np.concatenate([piece[AVERAGES] for piece in done])
     return ChainDraws(info, averages, False, float(sum(piece[RATE] for piece in done)))
 
 
-def _one_chain(params: tuple[dict[str, int], int], held: PosedElsewhere) -> Arrays | None:
+def _one_chain(params: tuple[dict[str, int], int], worker: PosedElsewhere) -> Arrays | None:
     """Run the chain assigned to a worker, given the number of finished chains."""
     numbers, first = params
-    chain = first + held.number
+    chain = first + worker.number
     if chain >= numbers["chains"]:
         return None
-    found = run_chains(held.problem, **numbers, progress=False, only=chain)
+    found = run_chains(worker.problem, **numbers, progress=False, only=chain)
     if found.interrupted:
         raise KeyboardInterrupt  # chains must have equally many draws, so discard a partial one
     own: dict[str, Any] = {AVERAGES: found.averages, RATE: np.asarray(found.sweeps_per_second)}

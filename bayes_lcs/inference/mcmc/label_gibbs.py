@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, log_marginal
 from bayes_lcs.inference.mcmc.crp_gibbs import PartitionState, draw_index
 
 __all__ = ["LabelInfo", "LabelState", "LatentRows", "build_kernel", "draw_labels", "init"]
@@ -109,7 +109,7 @@ class _Carry(NamedTuple):
 
     label_counts: jax.Array
     vectors: jax.Array
-    blocks: jax.Array
+    cluster_counts: jax.Array
 
 
 class _Row(NamedTuple):
@@ -131,7 +131,7 @@ def _add_to_row(array: jax.Array, row: jax.Array, change: jax.Array) -> jax.Arra
 
 
 def build_kernel(
-    layout: BlockLayout, rows: LatentRows, label_prior: jax.Array, reverse: bool = False
+    layout: CountLayout, rows: LatentRows, label_prior: jax.Array, reverse: bool = False
 ) -> Kernel:
     """Build a pass over the latent rows.
 
@@ -150,7 +150,7 @@ def build_kernel(
         is_old = jnp.arange(num_labels) == row.label
         own_labels = carry.label_counts[row.owner] - is_old
         sign = layout.sign[row.dimensions]
-        counts = carry.blocks[row.slot][row.dimensions] - is_old[:, None]
+        counts = carry.cluster_counts[row.slot][row.dimensions] - is_old[:, None]
         # The dummy dimension has sign 0 and an arbitrary count, whose log must not give NaN.
         terms = jnp.where(sign == 0.0, 0.0, sign * jnp.log(counts + prior[row.dimensions]))
         scores = jnp.log(own_labels + label_prior) + temperature * terms.sum(axis=-1)
@@ -164,7 +164,7 @@ def build_kernel(
         carry = _Carry(
             _add_to_row(carry.label_counts, row.owner, change),
             _add_to_row(carry.vectors, row.group, moved),
-            _add_to_row(carry.blocks, row.slot, moved),
+            _add_to_row(carry.cluster_counts, row.slot, moved),
         )
         return carry, (new, jax.nn.softmax(scores))
 
@@ -187,12 +187,13 @@ def build_kernel(
         )
         carry, (drawn, probabilities) = jax.lax.scan(
             lambda carry, row: update(carry, row, prior, temperature),
-            _Carry(labels.label_counts, labels.vectors, partition.blocks),
+            _Carry(labels.label_counts, labels.vectors, partition.cluster_counts),
             steps,
             reverse=reverse,
         )
         partition = partition._replace(
-            blocks=carry.blocks, log_marginals=log_marginal(layout, carry.blocks)
+            cluster_counts=carry.cluster_counts,
+            log_marginals=log_marginal(layout, carry.cluster_counts),
         )
         labels = LabelState(drawn, carry.label_counts, carry.vectors)
         return labels, partition, LabelInfo(probabilities)

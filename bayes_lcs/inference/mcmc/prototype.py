@@ -25,7 +25,7 @@ from bayes_lcs.core.dirichlet_jax import (
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference.mcmc import crp_gibbs, label_gibbs, prototype_metropolis
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, block_layout, group_vectors
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, count_layout, group_vectors
 from bayes_lcs.inference.mcmc.collapsed_gibbs import latent_rows
 from bayes_lcs.inference.mcmc.label_gibbs import LabelState, LatentRows
 from bayes_lcs.inference.mcmc.log_random_walk import walk_log
@@ -137,7 +137,7 @@ class PrototypeData(NamedTuple):
         The rows without a label, or None.
     """
 
-    layout: BlockLayout
+    layout: CountLayout
     vectors: jax.Array
     label_counts: jax.Array
     label_prior: jax.Array
@@ -280,14 +280,14 @@ def _draw_labels(
 ) -> tuple[LabelState, jax.Array]:
     """Draw the missing labels; each group is a cluster of its own with the prototype as prior."""
     assert data.rows is not None
-    blocks = crp_gibbs.init(
+    partition = crp_gibbs.init(
         data.layout, labels.vectors, jnp.arange(len(data.vectors)), len(data.vectors)
     )
     cells = _flat(schema, scatter).reshape(-1)
     prior = jnp.concatenate([cells, scatter.sum(axis=-1), jnp.ones(1)])
-    prior = jnp.maximum(prior, prototype_metropolis.SMALLEST)
+    prior = jnp.maximum(prior, prototype_metropolis.MIN_SCATTER)
     update = label_gibbs.build_kernel(data.layout, data.rows, data.label_prior, reverse)
-    labels, _, info = update(rng_key, labels, blocks, prior, temperature)
+    labels, _, info = update(rng_key, labels, partition, prior, temperature)
     return labels, info.probabilities
 
 
@@ -401,7 +401,7 @@ def build_problem(model: PrototypeModel, data: GroupedTable, num_adapt: int) -> 
         num_adapt=num_adapt,
     )
     arrays = PrototypeData(
-        block_layout(schema, cells, max(largest, 1)),
+        count_layout(schema, cells, max(largest, 1)),
         jnp.asarray(group_vectors(counts, unlabelled)),
         jnp.asarray(counts.labels, dtype=count_dtype(int(counts.labels.sum()) + unlabelled)),
         jnp.asarray(model.label_parameters(schema)),

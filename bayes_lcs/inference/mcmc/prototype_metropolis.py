@@ -35,7 +35,7 @@ __all__ = ["Exceedances", "WalkState", "build_kernel", "exceedances", "init", "l
 TARGET_ACCEPTANCE = 0.44
 FIRST_WIDTH = 0.5
 COST_OF_LGAMMA = 14  # of both lgammas, in logarithms
-SMALLEST = 1e-300
+MIN_SCATTER = 1e-300
 
 
 class Exceedances(NamedTuple):
@@ -95,7 +95,7 @@ def exceedances(counts: jax.Array, length: int) -> Exceedances:
 def log_likelihood(scatter: jax.Array, counted: jax.Array, length: int) -> jax.Array:
     """Return ``sum_u log (a)_{n_u}`` for parameters ``(...)`` and one field of `Exceedances`."""
     # The parameter underflows to zero in the far tail, and is zero in the padding.
-    a = jnp.maximum(scatter, SMALLEST)[..., None]
+    a = jnp.maximum(scatter, MIN_SCATTER)[..., None]
     if not length:
         return log_rising(a, counted).sum(axis=-1)
     return (counted * jnp.log(a + jnp.arange(length))).sum(axis=-1)
@@ -124,10 +124,10 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
         log_width: jax.Array, log_ratio: jax.Array, rounds: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """Return the adapted width after a proposal, and its acceptance probability."""
-        chance = jnp.exp(jnp.minimum(log_ratio, 0.0))
+        probability = jnp.exp(jnp.minimum(log_ratio, 0.0))
         gain = (rounds + 1.0) ** -0.6
-        tuned = jnp.clip(log_width + gain * (chance - TARGET_ACCEPTANCE), -12.0, 3.0)
-        return jnp.where(rounds < num_adapt, tuned, log_width), chance
+        tuned = jnp.clip(log_width + gain * (probability - TARGET_ACCEPTANCE), -12.0, 3.0)
+        return jnp.where(rounds < num_adapt, tuned, log_width), probability
 
     def kernel(
         rng_key: jax.Array,
@@ -170,10 +170,13 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
             exists = beta > 0
             ratio = jnp.where(exists & (new_total > 0) & jnp.isfinite(ratio), ratio, -jnp.inf)
             accept = log_uniform < ratio
-            tuned, chance = tune(log_width, ratio, state.rounds)
+            tuned, probability = tune(log_width, ratio, state.rounds)
             log_scatter = jnp.where(accept[:, None], moved, log_scatter)
             of_total = jnp.where(accept, of_new_total, of_total)
-            return (log_scatter, of_total), (jnp.where(exists, tuned, log_width), chance * exists)
+            return (log_scatter, of_total), (
+                jnp.where(exists, tuned, log_width),
+                probability * exists,
+            )
 
         def values(log_scatter: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
             """Update one value after the other; return new widths and acceptance probabilities."""
@@ -186,10 +189,10 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
                 prior.T,
                 jnp.moveaxis(counted.cells, 1, 0),
             )
-            (log_scatter, _), (widths, chances) = jax.lax.scan(
+            (log_scatter, _), (widths, probabilities) = jax.lax.scan(
                 coordinate, (log_scatter, of_total), steps, reverse=reverse
             )
-            return log_scatter, widths, chances.sum()
+            return log_scatter, widths, probabilities.sum()
 
         def all_together(log_scatter: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
             """Update the strength; return its new width and acceptance probabilities."""
@@ -208,17 +211,17 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
             ratio = jnp.where(jnp.isnan(ratio), -jnp.inf, ratio)
             accept = logs[-1] < ratio
             log_scatter = jnp.where(accept[:, None], log_scatter + step[:, None], log_scatter)
-            tuned, chance = tune(state.log_widths[-1], ratio, state.rounds)
-            return log_scatter, tuned[None], chance.sum()
+            tuned, probability = tune(state.log_widths[-1], ratio, state.rounds)
+            return log_scatter, tuned[None], probability.sum()
 
         log_scatter = state.log_scatter
         if reverse:
-            log_scatter, width, chance = all_together(log_scatter)
-            log_scatter, widths, chances = values(log_scatter)
+            log_scatter, width, probability = all_together(log_scatter)
+            log_scatter, widths, probabilities = values(log_scatter)
         else:
-            log_scatter, widths, chances = values(log_scatter)
-            log_scatter, width, chance = all_together(log_scatter)
-        acceptance = (chances + chance) / ((prior > 0).sum() + len(prior))
+            log_scatter, widths, probabilities = values(log_scatter)
+            log_scatter, width, probability = all_together(log_scatter)
+        acceptance = (probabilities + probability) / ((prior > 0).sum() + len(prior))
         widths = jnp.concatenate([widths, width])
         return WalkState(log_scatter, widths, state.rounds + 1), acceptance
 

@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 
 from bayes_lcs.core.dirichlet_jax import log_rising
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, log_marginal
 from bayes_lcs.inference.mcmc.crp_gibbs import PartitionState, increment_version
 
 __all__ = ["SplitMergeInfo", "build_kernel"]
@@ -41,7 +41,7 @@ class SplitMergeInfo(NamedTuple):
 class _Allocation(NamedTuple):
     """The two clusters of a split so far: counts ``(2, D)``, sizes, ``log m``, and ``log q``."""
 
-    blocks: jax.Array
+    cluster_counts: jax.Array
     sizes: jax.Array
     log_marginals: jax.Array
     log_q: jax.Array
@@ -50,7 +50,7 @@ class _Allocation(NamedTuple):
 Kernel = Callable[..., tuple[PartitionState, SplitMergeInfo]]
 
 
-def build_kernel(layout: BlockLayout) -> Kernel:
+def build_kernel(layout: CountLayout) -> Kernel:
     """Build one proposal, ``kernel(rng_key, state, vectors, concentration, temperature)``."""
 
     def allocate(
@@ -61,13 +61,13 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         temperature: Any,
     ) -> tuple[_Allocation, jax.Array]:
         """Allocate one group to the side ``forced`` (0 or 1), or to a random side if it is -1."""
-        joined = log_marginal(layout, allocation.blocks + vector)
+        joined = log_marginal(layout, allocation.cluster_counts + vector)
         scores = jnp.log(allocation.sizes) + temperature * (joined - allocation.log_marginals)
         log_p = scores - jax.nn.logsumexp(scores)
         side = jnp.where(forced >= 0, forced, (jnp.log(uniform) >= log_p[0]).astype(jnp.int32))
         here = jnp.arange(2) == side
         allocation = _Allocation(
-            allocation.blocks + here[:, None] * vector,
+            allocation.cluster_counts + here[:, None] * vector,
             allocation.sizes + here,
             jnp.where(here, joined, allocation.log_marginals),
             allocation.log_q + log_p[side],
@@ -123,7 +123,7 @@ def build_kernel(layout: BlockLayout) -> Kernel:
                 jnp.zeros(num_groups, dtype=bool),
             ),
         )
-        together = allocation.blocks[0] + allocation.blocks[1]
+        together = allocation.cluster_counts[0] + allocation.cluster_counts[1]
         log_together = log_marginal(layout, together)
         log_split = (
             jnp.log(concentration)
@@ -143,8 +143,8 @@ def build_kernel(layout: BlockLayout) -> Kernel:
         moved = on_second.at[second].set(True)
         goal = jnp.where(is_split, free, slot_a)
         source = jnp.where(is_split, slot_a, slot_b)
-        new_a = jnp.where(is_split, allocation.blocks[0], together)
-        new_b = jnp.where(is_split, allocation.blocks[1], jnp.zeros_like(together))
+        new_a = jnp.where(is_split, allocation.cluster_counts[0], together)
+        new_b = jnp.where(is_split, allocation.cluster_counts[1], jnp.zeros_like(together))
         size_a = jnp.where(is_split, allocation.sizes[0], allocation.sizes.sum()).astype(jnp.int32)
         size_b = jnp.where(is_split, allocation.sizes[1], 0)
         log_a = jnp.where(is_split, allocation.log_marginals[0], log_together)
@@ -156,7 +156,7 @@ def build_kernel(layout: BlockLayout) -> Kernel:
             proposed = state._replace(
                 z=jnp.where(moved, goal, state.z).astype(state.z.dtype),
                 sizes=state.sizes.at[slot_a].set(size_a).at[other].set(size_b),
-                blocks=state.blocks.at[slot_a].set(new_a).at[other].set(new_b),
+                cluster_counts=state.cluster_counts.at[slot_a].set(new_a).at[other].set(new_b),
                 log_marginals=state.log_marginals.at[slot_a].set(log_a).at[other].set(log_b),
             )
             return increment_version(proposed, jnp.stack([slot_a, other]))

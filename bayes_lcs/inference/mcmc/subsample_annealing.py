@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.partitions import first_occurrence
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, log_marginal
 from bayes_lcs.inference.mcmc.crp_gibbs import draw_index
 from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import Tick, progress_bar
@@ -57,7 +57,7 @@ class GrowingState(NamedTuple):
         Slot of each group; -1 for a group that is not yet included.
     sizes : (K,)
         Number of groups in each slot.
-    blocks : (K, D)
+    cluster_counts : (K, D)
         Counts of each slot.
     log_marginals : (K,)
         ``log m`` of each slot.
@@ -67,7 +67,7 @@ class GrowingState(NamedTuple):
 
     z: jax.Array
     sizes: jax.Array
-    blocks: jax.Array
+    cluster_counts: jax.Array
     log_marginals: jax.Array
     overflow: jax.Array
 
@@ -85,7 +85,7 @@ def init(vectors: jax.Array, num_slots: int) -> GrowingState:
 
 
 def build_kernel(
-    layout: BlockLayout, vectors: jax.Array, concentration: jax.Array
+    layout: CountLayout, vectors: jax.Array, concentration: jax.Array
 ) -> Callable[[GrowingState, jax.Array, jax.Array], GrowingState]:
     """Build one visit, ``kernel(state, group, uniform)``: add a group, or redraw its cluster."""
     put = jax.lax.dynamic_update_index_in_dim
@@ -94,12 +94,12 @@ def build_kernel(
         vector, old = vectors[group], state.z[group]
         slots = jnp.arange(state.sizes.size)
         own = jnp.maximum(old, 0)  # an arbitrary slot if the group is not yet included
-        left = state.blocks[own] - jnp.where(old >= 0, vector, 0)
+        left = state.cluster_counts[own] - jnp.where(old >= 0, vector, 0)
         sizes = state.sizes - (slots == old)
-        blocks = put(state.blocks, left, own, 0)
+        cluster_counts = put(state.cluster_counts, left, own, 0)
         log_marginals = put(state.log_marginals, log_marginal(layout, left), own, 0)
         # An empty cluster has log m = 0, so that this is the group's own log m there.
-        joined = log_marginal(layout, blocks + vector)
+        joined = log_marginal(layout, cluster_counts + vector)
         occupied = sizes > 0
         is_free = (slots == jnp.argmin(occupied)) & ~occupied
         prior = jnp.where(occupied, jnp.log(sizes), jnp.where(is_free, jnp.log(concentration), 0.0))
@@ -108,7 +108,7 @@ def build_kernel(
         return GrowingState(
             put(state.z, new, group, 0),
             sizes + (slots == new),
-            put(blocks, blocks[new] + vector, new, 0),
+            put(cluster_counts, cluster_counts[new] + vector, new, 0),
             put(log_marginals, joined[new], new, 0),
             state.overflow | occupied.all(),
         )
@@ -118,7 +118,7 @@ def build_kernel(
 
 @jax.jit
 def _visit(
-    layout: BlockLayout,
+    layout: CountLayout,
     vectors: jax.Array,
     concentration: jax.Array,
     state: GrowingState,
@@ -161,7 +161,7 @@ def visit_schedule(num_groups: int, rng: np.random.Generator) -> IntArray:
 
 
 def grow_partitions(
-    layout: BlockLayout,
+    layout: CountLayout,
     vectors: jax.Array,
     concentration: float,
     keys: jax.Array,
@@ -213,6 +213,6 @@ def _with_more_slots(state: GrowingState) -> GrowingState:
     more = len(state.sizes)
     return state._replace(
         sizes=jnp.pad(state.sizes, (0, more)),
-        blocks=jnp.pad(state.blocks, ((0, more), (0, 0))),
+        cluster_counts=jnp.pad(state.cluster_counts, ((0, more), (0, 0))),
         log_marginals=jnp.pad(state.log_marginals, (0, more)),
     )

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bayes_lcs.inference.mcmc import collapsed_gibbs
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, log_marginal
 from bayes_lcs.inference.smc.smc import SMCProblem, smc_schedule
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class SMCData(NamedTuple):
         Concentration of the Chinese restaurant process.
     """
 
-    layout: BlockLayout
+    layout: CountLayout
     vectors: jax.Array
     concentration: jax.Array
 
@@ -58,7 +58,7 @@ class ParticleState(NamedTuple):
 
     Attributes
     ----------
-    blocks : (K, P, D)
+    cluster_counts : (K, P, D)
         Counts of each slot.
     sizes : (K, P)
         Number of groups in each slot.
@@ -68,15 +68,15 @@ class ParticleState(NamedTuple):
         True if any particle has ever used all of its slots.
     """
 
-    blocks: jax.Array
+    cluster_counts: jax.Array
     sizes: jax.Array
     log_marginals: jax.Array
     full: jax.Array
 
 
-def _sum_chosen(blocks: jax.Array, mask: jax.Array) -> jax.Array:
+def _sum_chosen(cluster_counts: jax.Array, mask: jax.Array) -> jax.Array:
     """Return the counts ``(P, D)`` of the slot in ``mask`` ``(K, P)``, zero for an empty mask."""
-    return jnp.where(mask[..., None], blocks, 0).sum(axis=0, dtype=blocks.dtype)
+    return jnp.where(mask[..., None], cluster_counts, 0).sum(axis=0, dtype=cluster_counts.dtype)
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ class PartitionConfig:
         is_own = own > 0
         left = log_marginal(
             data.layout,
-            _sum_chosen(particles.blocks, is_own) - vector * is_own.any(axis=0)[:, None],
+            _sum_chosen(particles.cluster_counts, is_own) - vector * is_own.any(axis=0)[:, None],
         )
         before = jnp.where(is_own, left, particles.log_marginals)
-        joined = particles.blocks + jnp.where(is_own[..., None], 0, vector)
+        joined = particles.cluster_counts + jnp.where(is_own[..., None], 0, vector)
         gain = log_marginal(data.layout, joined) - before
         sizes = particles.sizes - own
         slots = jnp.arange(self.num_choices)[:, None]
@@ -134,15 +134,18 @@ class PartitionConfig:
     ) -> ParticleState:
         """Return the clusters after a group has moved from ``own`` to ``new``."""
         vector = data.vectors[item]
-        blocks = particles.blocks + (new - own).astype(particles.blocks.dtype)[..., None] * vector
+        cluster_counts = (
+            particles.cluster_counts
+            + (new - own).astype(particles.cluster_counts.dtype)[..., None] * vector
+        )
         sizes = particles.sizes + new - own
         log_marginals = particles.log_marginals
         for change in (own > 0, new > 0):
-            log_changed = log_marginal(data.layout, _sum_chosen(blocks, change))
+            log_changed = log_marginal(data.layout, _sum_chosen(cluster_counts, change))
             log_marginals = jnp.where(change, log_changed, log_marginals)
         # A flag of all particles, since resampling may drop the one that ran out of slots.
         full = particles.full | (sizes > 0).all(axis=0).any()
-        return ParticleState(blocks, sizes, log_marginals, full)
+        return ParticleState(cluster_counts, sizes, log_marginals, full)
 
     def reorder(self, data: SMCData, order: jax.Array) -> SMCData:
         """Return the data with the groups in another order."""
@@ -151,7 +154,7 @@ class PartitionConfig:
     def select(self, particles: ParticleState, chosen: jax.Array) -> ParticleState:
         """Return the particles at indices ``chosen``."""
         return ParticleState(
-            particles.blocks[:, chosen],
+            particles.cluster_counts[:, chosen],
             particles.sizes[:, chosen],
             particles.log_marginals[:, chosen],
             particles.full[chosen],

@@ -211,7 +211,7 @@ def test_the_sweep_of_the_sharing_models_keeps_the_joint_distribution():
             data, labels = with_data(problem.data, state)
             begun = collapsed_gibbs.init(problem.config, data, state.z, state.concentration, 5, key)
             partition = begun.partition._replace(
-                blocks=jax.ops.segment_sum(labels.vectors, state.z, 5)
+                cluster_counts=jax.ops.segment_sum(labels.vectors, state.z, 5)
             )
             begun = begun._replace(partition=partition, labels=labels, beta=state.beta)
             _, info = collapsed_gibbs.build_kernel(problem.config, data)(key, begun)

@@ -15,7 +15,7 @@ import bayes_lcs as bl
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.inference.mcmc import collapsed_gibbs, crp_gibbs, split_merge
 from bayes_lcs.inference.mcmc.cluster_marginals import (
-    block_layout,
+    count_layout,
     group_vectors,
     log_marginal,
     row_dimensions,
@@ -70,7 +70,7 @@ def test_split_merge_alone_has_the_posterior_as_its_invariant_distribution():
     counts = table.counts()
     exact = enumerate_posterior(table, concentration=0.8)
     with jax.enable_x64(True):
-        layout = block_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
+        layout = count_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
         vectors = jnp.asarray(group_vectors(counts))
         kernel = split_merge.build_kernel(layout)
 
@@ -173,7 +173,7 @@ def test_layout_agrees_with_the_integrals_with_and_without_tables():
     ]
     with jax.enable_x64(True):
         for entries in (10**6, 1):
-            layout = block_layout(counts.schema, beta, int(counts.labels.sum()), entries)
+            layout = count_layout(counts.schema, beta, int(counts.labels.sum()), entries)
             got = log_marginal(layout, jnp.asarray(group_vectors(counts)))
             np.testing.assert_allclose(got, expected, atol=1e-10)
 
@@ -185,7 +185,7 @@ def test_vectors_are_wide_enough_for_all_groups_and_latent_rows():
     largest = np.iinfo(np.int32).max - group_vectors(counts).sum(axis=0).max()
     assert group_vectors(counts, largest).dtype == np.int32
     assert group_vectors(counts, largest + 1).dtype == np.int64
-    layout = block_layout(counts.schema, np.random.default_rng(0).gamma(1.0, size=(2, 5)), 2**33)
+    layout = count_layout(counts.schema, np.random.default_rng(0).gamma(1.0, size=(2, 5)), 2**33)
     assert not layout.table.size
     assert not layout.offset.any()
 
@@ -205,7 +205,7 @@ def test_scores_that_are_kept_are_those_that_would_be_computed():
     table, _ = model.simulate(bl.Schema(2, (2, 3)), [3, 2, 4, 3, 2, 3, 4], seed=1)
     counts = table.counts()
     with jax.enable_x64(True):
-        layout = block_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
+        layout = count_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
         vectors = jnp.asarray(group_vectors(counts))
         gibbs, split = crp_gibbs.build_kernel(layout), split_merge.build_kernel(layout)
         concentration = jnp.asarray(3.0)
@@ -239,7 +239,7 @@ def test_sweeps_that_are_not_made_would_have_changed_nothing():
     table, _ = model.simulate(bl.Schema(2, (2, 3)), [40, 30, 35, 40, 30, 25], seed=4)
     counts = table.counts()
     with jax.enable_x64(True):
-        layout = block_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
+        layout = count_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
         vectors = jnp.asarray(group_vectors(counts))
         gibbs = crp_gibbs.build_kernel(layout)
 

@@ -110,7 +110,7 @@ def test_visits_of_all_leave_the_posterior_invariant():
     assert fit_p_value(as_states(states.z), exact) > FALSE_ALARM
     with jax.enable_x64(True):
         blocks = jax.vmap(lambda z: jax.ops.segment_sum(problem.data.vectors, z, 5))(states.z)
-        np.testing.assert_array_equal(states.blocks, blocks)
+        np.testing.assert_array_equal(states.cluster_counts, blocks)
         kept = np.asarray(states.log_marginals)
         np.testing.assert_allclose(kept, log_marginal(problem.data.layout, blocks), atol=1e-9)
         sizes = (np.asarray(states.z)[:, :, None] == np.arange(5)).sum(axis=1)
