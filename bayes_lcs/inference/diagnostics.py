@@ -84,7 +84,7 @@ class Convergence:
         return tuple(name for name, q in self.quantities.items() if verdict_on(q) == verdict)
 
 
-def diagnose(drawn: Mapping[str, NDArray]) -> dict[str, dict[str, float]]:
+def diagnose(draws: Mapping[str, NDArray]) -> dict[str, dict[str, float]]:
     """Compute R-hat and effective sample sizes of invariants and learned hyper-parameters.
 
     For a quantity with many entries the worst values are returned. R-hat of a constant is NaN if
@@ -92,7 +92,7 @@ def diagnose(drawn: Mapping[str, NDArray]) -> dict[str, dict[str, float]]:
 
     Parameters
     ----------
-    drawn
+    draws
         Arrays ``(chains, draws, ...)`` by name; names that are not diagnosed are ignored.
 
     Examples
@@ -107,9 +107,9 @@ def diagnose(drawn: Mapping[str, NDArray]) -> dict[str, dict[str, float]]:
     """
     result = {}
     for name in (*INVARIANTS, *LEARNED):
-        if name not in drawn:
+        if name not in draws:
             continue
-        values = np.asarray(drawn[name], dtype=np.float64)
+        values = np.asarray(draws[name], dtype=np.float64)
         if name in INVARIANTS:
             values = _without_rounding(values)
         spread = np.ptp(values, axis=1)

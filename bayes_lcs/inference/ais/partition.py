@@ -67,6 +67,7 @@ def _draw_partition(
     ) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
         sizes, full = carry
         used = (sizes > 0).sum()
+        # The next free slot stands for a new cluster.
         is_next = jnp.arange(num_slots) == used
         weights = jnp.where(is_next, concentration, sizes)
         running = jnp.cumsum(weights)

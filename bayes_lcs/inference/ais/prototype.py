@@ -73,8 +73,10 @@ class AnnealedPrototypeConfig:
         """Return the state at given values of all unknown quantities."""
         label_state, vectors = label_gibbs.init(data.rows, data.label_counts, data.vectors, labels)
         counts = padded_counts(self.sweep.schema, vectors)
-        counted = prototype_metropolis.exceedances(counts, self.sweep.tail_length)
-        return PrototypeState(prototype_metropolis.init(log_scatter), label_state, counted, beta)
+        tail_counts = prototype_metropolis.count_tails(counts, self.sweep.tail_length)
+        return PrototypeState(
+            prototype_metropolis.init(log_scatter), label_state, tail_counts, beta
+        )
 
     def transition(
         self, data: PrototypeData, reverse: bool
@@ -86,9 +88,9 @@ class AnnealedPrototypeConfig:
     def log_likelihood(self, data: PrototypeData, state: PrototypeState) -> jax.Array:
         """Return ``log P(X | Y, theta_bar, K)``, for every pair if pairs are independent."""
         scatter, length = jnp.exp(state.walk.log_scatter), self.sweep.tail_length
-        cells = prototype_metropolis.log_likelihood(scatter, state.counted.cells, length)
+        cells = prototype_metropolis.log_likelihood(scatter, state.tail_counts.cells, length)
         strength = scatter.sum(axis=-1)
-        totals = prototype_metropolis.log_likelihood(strength, state.counted.totals, length)
+        totals = prototype_metropolis.log_likelihood(strength, state.tail_counts.totals, length)
         by_pair = cells.sum(axis=-1) - totals
         independent = data.rows is None and self.sweep.feature_prior is None
         return by_pair if independent else by_pair.sum(keepdims=True)

@@ -352,6 +352,7 @@ class PartitionSums:
                 return None
             scores = score + self.log_weights[parts]
             bounds = scores + self.log_sums[rest ^ parts]
+            # The tolerance covers rounding errors of the bounds.
             kept = np.flatnonzero(bounds >= known - 1e-6)
             budget -= PUSH_COST * len(kept)
             for i in kept:

@@ -173,6 +173,7 @@ def _products(f: FloatArray, g: FloatArray, _target: slice) -> FloatArray:
     out = np.zeros_like(rest)
     matrix = np.empty((low, low))
     for part, others in enumerate(_disjoint_parts(high)):
+        # matrix[r, s] = f(part, s - r), so that one product convolves the low bits of all others.
         np.take(padded[part], index, out=matrix, mode="clip")
         rows = rest[others]
         out[part | others] += (rows.reshape(-1, low) @ matrix).reshape(rows.shape)

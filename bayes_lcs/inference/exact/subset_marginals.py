@@ -27,6 +27,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 CHUNK_BITS = 14
+"""Low bits of the index of a subset, which one chunk covers."""
 
 
 class _Term(NamedTuple):

@@ -288,6 +288,7 @@ def _run_loop(
             while done < total:
                 in_warmup = done < warmup
                 spacing = 1 if in_warmup else thin
+                # At most one buffer of draws, and only up to the next compaction.
                 most = min(warmup - done if in_warmup else total - done, BUFFER * spacing)
                 most = min(most, max((next_compaction(done) - done) // spacing, 1) * spacing)
                 size = int(np.clip(CHUNK_SECONDS / seconds_per_sweep, 1, most))
@@ -296,9 +297,10 @@ def _run_loop(
                 states, infos = parts.run(done, size, spacing)
                 elapsed = time.perf_counter() - began
                 if any(problem.out_of_slots(state) for state in states):
+                    # Repeat the chunk with the same keys from the states before it.
                     parts.add_slots()
                     continue
-                if not compiles:
+                if not compiles:  # compilation must not count in the time of a sweep
                     seconds_per_sweep = elapsed / size
                     timed, timed_sweeps = timed + elapsed, timed_sweeps + size
                     rate = chains * timed_sweeps / timed

@@ -29,7 +29,7 @@ from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, count_layout
 from bayes_lcs.inference.mcmc.collapsed_gibbs import latent_rows
 from bayes_lcs.inference.mcmc.label_gibbs import LabelState, LatentRows
 from bayes_lcs.inference.mcmc.log_random_walk import walk_log
-from bayes_lcs.inference.mcmc.prototype_metropolis import Exceedances, WalkState
+from bayes_lcs.inference.mcmc.prototype_metropolis import TailCounts, WalkState
 
 if TYPE_CHECKING:
     from bayes_lcs.core.model_protocols import PrototypeModel
@@ -54,7 +54,7 @@ class PrototypeState(NamedTuple):
 
     walk: WalkState
     labels: LabelState | None
-    counted: Exceedances
+    tail_counts: TailCounts
     beta: jax.Array
 
 
@@ -176,9 +176,9 @@ def init(
     drawn = label_gibbs.draw_labels(rng_key, data.rows, data.label_counts, data.label_prior)
     labels, vectors = label_gibbs.init(data.rows, data.label_counts, data.vectors, drawn)
     counts = padded_counts(config.schema, vectors)
-    counted = prototype_metropolis.exceedances(counts, config.tail_length)
+    tail_counts = prototype_metropolis.count_tails(counts, config.tail_length)
     beta = jnp.asarray(config.feature_prior.mean if config.feature_prior else 1.0, dtype=float)
-    return PrototypeState(prototype_metropolis.init(log_scatter), labels, counted, beta)
+    return PrototypeState(prototype_metropolis.init(log_scatter), labels, tail_counts, beta)
 
 
 def build_kernel(config: PrototypeConfig, data: PrototypeData, reverse: bool = False) -> Kernel:
@@ -204,12 +204,12 @@ def build_kernel(config: PrototypeConfig, data: PrototypeData, reverse: bool = F
 
             def fixed(walked: WalkState, step: Any) -> tuple[WalkState, jax.Array]:
                 walked = walked._replace(log_widths=jnp.full(shape, step[1]))
-                return walk(step[0], walked, state.counted, prior, temperature)
+                return walk(step[0], walked, state.tail_counts, prior, temperature)
 
             walked, acceptance = jax.lax.scan(fixed, state.walk, steps)
         else:
             walked, acceptance = jax.lax.scan(
-                lambda walked, key: walk(key, walked, state.counted, prior, temperature),
+                lambda walked, key: walk(key, walked, state.tail_counts, prior, temperature),
                 state.walk,
                 jax.random.split(key, ROUNDS),
             )
@@ -225,8 +225,8 @@ def build_kernel(config: PrototypeConfig, data: PrototypeData, reverse: bool = F
             key, schema, data, state.labels, scatter, temperature, reverse
         )
         counts = padded_counts(schema, labels.vectors)
-        counted = prototype_metropolis.exceedances(counts, config.tail_length)
-        return state._replace(labels=labels, counted=counted), probabilities
+        tail_counts = prototype_metropolis.count_tails(counts, config.tail_length)
+        return state._replace(labels=labels, tail_counts=tail_counts), probabilities
 
     def walk_beta(key: jax.Array, state: PrototypeState) -> PrototypeState:
         if learned is None:
@@ -306,8 +306,8 @@ def _log_joint(
     label_counts = data.label_counts if state.labels is None else state.labels.label_counts
     gamma = config.strength_prior
     total = log_dirichlet_multinomial(label_counts, data.label_prior).sum()
-    total += prototype_metropolis.log_likelihood(scatter, state.counted.cells, length).sum()
-    total -= prototype_metropolis.log_likelihood(strength, state.counted.totals, length).sum()
+    total += prototype_metropolis.log_likelihood(scatter, state.tail_counts.cells, length).sum()
+    total -= prototype_metropolis.log_likelihood(strength, state.tail_counts.totals, length).sum()
     log_prototype = log_scatter - jnp.log(strength)[:, None]
     total += _log_dirichlets(data.prior * state.beta, exists, log_prototype)
     total += log_gamma_density(strength, gamma.shape, gamma.rate).sum()

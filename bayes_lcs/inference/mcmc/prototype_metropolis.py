@@ -30,7 +30,7 @@ import jax.numpy as jnp
 from bayes_lcs.core.dirichlet_jax import log_rising
 from bayes_lcs.core.priors import Gamma
 
-__all__ = ["Exceedances", "WalkState", "build_kernel", "exceedances", "init", "log_likelihood"]
+__all__ = ["TailCounts", "WalkState", "build_kernel", "count_tails", "init", "log_likelihood"]
 
 TARGET_ACCEPTANCE = 0.44
 FIRST_WIDTH = 0.5
@@ -38,7 +38,7 @@ COST_OF_LGAMMA = 14  # of both lgammas, in logarithms
 MIN_SCATTER = 1e-300
 
 
-class Exceedances(NamedTuple):
+class TailCounts(NamedTuple):
     """Counts of all groups, in the form in which their sum is computed fastest.
 
     Attributes
@@ -72,15 +72,15 @@ class WalkState(NamedTuple):
 
 
 def tail_length(max_count: int, num_groups: int) -> int:
-    """Return the number of thresholds if exceedances are cheaper than counts, else 0."""
+    """Return the number of thresholds if tail counts are cheaper than counts, else 0."""
     return max_count if max_count <= COST_OF_LGAMMA * num_groups else 0
 
 
-def exceedances(counts: jax.Array, length: int) -> Exceedances:
-    """Compute exceedances of counts ``(U, B, V)``; ``length`` is from :func:`tail_length`."""
+def count_tails(counts: jax.Array, length: int) -> TailCounts:
+    """Compute the tail counts of counts ``(U, B, V)``; ``length`` is from :func:`tail_length`."""
     totals = counts.sum(axis=-1)
     if not length:
-        return Exceedances(jnp.moveaxis(counts, 0, -1), totals.T)
+        return TailCounts(jnp.moveaxis(counts, 0, -1), totals.T)
     pairs, values = jnp.arange(counts.shape[1]), jnp.arange(counts.shape[2])
     at_cells = jnp.zeros((*counts.shape[1:], length + 1))
     at_cells = at_cells.at[pairs[:, None], values, counts].add(1.0)
@@ -89,16 +89,16 @@ def exceedances(counts: jax.Array, length: int) -> Exceedances:
     def above(histogram: jax.Array) -> jax.Array:
         return jnp.flip(jnp.cumsum(jnp.flip(histogram, -1), -1), -1)[..., 1:]
 
-    return Exceedances(above(at_cells), above(at_totals))
+    return TailCounts(above(at_cells), above(at_totals))
 
 
-def log_likelihood(scatter: jax.Array, counted: jax.Array, length: int) -> jax.Array:
-    """Return ``sum_u log (a)_{n_u}`` for parameters ``(...)`` and one field of `Exceedances`."""
+def log_likelihood(scatter: jax.Array, tail_counts: jax.Array, length: int) -> jax.Array:
+    """Return ``sum_u log (a)_{n_u}`` for parameters ``(...)`` and one field of `TailCounts`."""
     # The parameter underflows to zero in the far tail, and is zero in the padding.
     a = jnp.maximum(scatter, MIN_SCATTER)[..., None]
     if not length:
-        return log_rising(a, counted).sum(axis=-1)
-    return (counted * jnp.log(a + jnp.arange(length))).sum(axis=-1)
+        return log_rising(a, tail_counts).sum(axis=-1)
+    return (tail_counts * jnp.log(a + jnp.arange(length))).sum(axis=-1)
 
 
 def init(log_scatter: jax.Array) -> WalkState:
@@ -114,7 +114,8 @@ Kernel = Callable[..., tuple[WalkState, jax.Array]]
 def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = False) -> Kernel:
     """Build a round of Metropolis steps.
 
-    Its signature is ``kernel(rng_key, state, counted, prior, temperature) -> (state, acceptance)``.
+    It is called as ``kernel(rng_key, state, tail_counts, prior, temperature)``, and returns the state
+    and the acceptance rate.
     ``prior`` is ``(B, V)``, zero where a pair has fewer than ``V`` values. At a temperature ``t``
     the log likelihood is multiplied by ``t``; with ``reverse`` the strength is updated first, then
     the values from the last to the first.
@@ -125,6 +126,7 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
     ) -> tuple[jax.Array, jax.Array]:
         """Return the adapted width after a proposal, and its acceptance probability."""
         probability = jnp.exp(jnp.minimum(log_ratio, 0.0))
+        # Robbins-Monro steps, which decrease so that the widths converge.
         gain = (rounds + 1.0) ** -0.6
         tuned = jnp.clip(log_width + gain * (probability - TARGET_ACCEPTANCE), -12.0, 3.0)
         return jnp.where(rounds < num_adapt, tuned, log_width), probability
@@ -132,7 +134,7 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
     def kernel(
         rng_key: jax.Array,
         state: WalkState,
-        counted: Exceedances,
+        tail_counts: TailCounts,
         prior: jax.Array,
         temperature: Any = 1.0,
     ) -> tuple[WalkState, jax.Array]:
@@ -154,7 +156,7 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
             proposed = now + jnp.exp(log_width) * normal
             moved = log_scatter.at[:, v].set(proposed)
             total, new_total = jnp.exp(log_scatter).sum(axis=-1), jnp.exp(moved).sum(axis=-1)
-            of_new_total = log_likelihood(new_total, counted.totals, length)
+            of_new_total = log_likelihood(new_total, tail_counts.totals, length)
             likelihood = (
                 log_likelihood(jnp.exp(proposed), cells, length)
                 - log_likelihood(jnp.exp(now), cells, length)
@@ -180,14 +182,14 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
 
         def values(log_scatter: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
             """Update one value after the other; return new widths and acceptance probabilities."""
-            of_total = log_likelihood(jnp.exp(log_scatter).sum(axis=-1), counted.totals, length)
+            of_total = log_likelihood(jnp.exp(log_scatter).sum(axis=-1), tail_counts.totals, length)
             steps: tuple[jax.Array, ...] = (
                 jnp.arange(num_values),
                 state.log_widths[:-1],
                 normals[:-1],
                 logs[:-1],
                 prior.T,
-                jnp.moveaxis(counted.cells, 1, 0),
+                jnp.moveaxis(tail_counts.cells, 1, 0),
             )
             (log_scatter, _), (widths, probabilities) = jax.lax.scan(
                 coordinate, (log_scatter, of_total), steps, reverse=reverse
@@ -202,8 +204,8 @@ def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = F
 
             def height(shift: jax.Array) -> jax.Array:
                 factor = jnp.exp(shift)
-                cells = log_likelihood(scatter * factor[:, None], counted.cells, length)
-                totals = log_likelihood(total * factor, counted.totals, length)
+                cells = log_likelihood(scatter * factor[:, None], tail_counts.cells, length)
+                totals = log_likelihood(total * factor, tail_counts.totals, length)
                 density = strength.shape * shift - strength.rate * total * factor
                 return density + temperature * (cells.sum(axis=-1) - totals)
 

@@ -85,6 +85,7 @@ def build_kernel(layout: CountLayout) -> Kernel:
         key_pair, key_order, key_allocate, key_accept = jax.random.split(rng_key, 4)
         dtype = state.log_marginals.dtype
         first = jax.random.randint(key_pair, (), 0, num_groups)
+        # A second group different from the first, uniformly.
         apart = jax.random.randint(jax.random.fold_in(key_pair, 1), (), 1, num_groups)
         second = (first + apart) % num_groups
         slot_a, slot_b = state.z[first], state.z[second]
@@ -125,6 +126,7 @@ def build_kernel(layout: CountLayout) -> Kernel:
         )
         together = allocation.cluster_counts[0] + allocation.cluster_counts[1]
         log_together = log_marginal(layout, together)
+        # Log acceptance ratio of a split; that of the reverse merge is its negative.
         log_split = (
             jnp.log(concentration)
             + log_rising(1.0, allocation.sizes - 1).sum()

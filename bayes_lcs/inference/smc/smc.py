@@ -196,6 +196,7 @@ def _assign(
     own = nowhere if is_new else _one_hot(state.assignments[item], config.num_choices)
     scores = config.scores(data, state.particles, item, own)
     top = scores.max(axis=0)
+    # Categorical draws by inversion, for all particles at once.
     running = jnp.cumsum(jnp.exp(scores - top), axis=0)
     uniforms = jax.random.uniform(rng_key, (num_particles,), dtype=float)
     dtype = state.assignments.dtype
@@ -216,6 +217,7 @@ def _resample(
     """Resample particles in proportion to their weights; a reference particle stays the first."""
     size = state.log_weights.size
     top = state.log_weights.max()
+    # Multinomial resampling.
     running = jnp.cumsum(jnp.exp(state.log_weights - top))
     uniforms = jax.random.uniform(rng_key, (size,), dtype=float)
     chosen = jnp.searchsorted(running, uniforms * running[-1], side="right")
@@ -329,6 +331,7 @@ def _sample_reference_path(
                 particles=config.reassign(data, state.particles, item, own, nowhere)
             )
 
+        # Remove the items of this stage, as the state before the stage has none of them.
         state = jax.lax.fori_loop(start, end, remove, state)
         return (state, start), ReferencePath(before, after)
 

@@ -241,8 +241,8 @@ def test_the_sweep_of_the_prototype_model_keeps_the_joint_distribution(
             data, labels = with_data(problem.data, state)
             begun = prototype.init(problem.config, data, state.log_scatter, key)
             counts = prototype.padded_counts(SCHEMA, labels.vectors)
-            exceed = prototype.prototype_metropolis.exceedances(counts, problem.config.tail_length)
-            begun = begun._replace(labels=labels, counted=exceed, beta=state.beta)
+            exceed = prototype.prototype_metropolis.count_tails(counts, problem.config.tail_length)
+            begun = begun._replace(labels=labels, tail_counts=exceed, beta=state.beta)
             after, info = prototype.build_kernel(problem.config, data)(key, begun)
             return state._replace(
                 log_scatter=after.walk.log_scatter,
