@@ -114,8 +114,9 @@ Kernel = Callable[..., tuple[WalkState, jax.Array]]
 def build_kernel(strength: Gamma, length: int, num_adapt: int, reverse: bool = False) -> Kernel:
     """Build a round of Metropolis steps.
 
-    It is called as ``kernel(rng_key, state, tail_counts, prior, temperature)``, and returns the state
-    and the acceptance rate.
+    It is called as ``kernel(rng_key, state, tail_counts, prior, temperature)`` and returns the new
+    state and the acceptance rate.
+
     ``prior`` is ``(B, V)``, zero where a pair has fewer than ``V`` values. At a temperature ``t``
     the log likelihood is multiplied by ``t``; with ``reverse`` the strength is updated first, then
     the values from the last to the first.
