@@ -66,7 +66,7 @@ def draw_posterior(
     sweeps = draws // 2 if warmup is None else warmup
     # The memory of the compiler is not counted, since the sampler may already be compiled.
     require_memory(
-        draws_memory(float(draws) * chains * _numbers_of_a_draw(model, data)),
+        draws_memory(float(draws) * chains * _size_of_draw(model, data)),
         f"keeping {draws:,} draws of {chains:,} chains",
         "Use fewer draws or chains, or keep fewer of the sweeps with thin=",
     )
@@ -119,7 +119,7 @@ def draws_memory(num_numbers: float) -> float:
     return BYTES_PER_NUMBER * searched + BYTES_PER_STORED_NUMBER * (num_numbers - searched)
 
 
-def _numbers_of_a_draw(model: Any, data: GroupedTable) -> int:
+def _size_of_draw(model: Any, data: GroupedTable) -> int:
     """Return the size of a draw: clusters of groups, missing labels, prototypes and strengths."""
     labels, features = data.schema.num_labels, data.schema.num_features
     drawn = labels * (data.schema.num_cells + features) if isinstance(model, PrototypeModel) else 0
@@ -143,11 +143,11 @@ def _check_model_and_data(model: Any, data: Any) -> None:
             f"data must be a GroupedTable, got {type(data).__name__}; make one with "
             "bl.GroupedTable.from_frame(frame, group=..., label=...) or bl.read_grouped(file, ...)"
         )
-    strangers = int((data.groups < 0).sum())
-    if strangers:
+    num_unknown = int((data.groups < 0).sum())
+    if num_unknown:
         raise ValueError(
-            f"{strangers} rows belong to groups that are not of this table, as in rows encoded for "
-            "prediction; make a table of all rows with bl.GroupedTable.from_frame"
+            f"{num_unknown} rows belong to groups that are not in this table, as in rows encoded "
+            "for prediction; make a table of all rows with bl.GroupedTable.from_frame"
         )
 
 

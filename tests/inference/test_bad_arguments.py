@@ -49,7 +49,7 @@ def test_what_is_not_a_model_or_a_table(data):
 def test_rows_of_groups_that_are_not_of_the_table(data):
     rows = data.to_frame()
     rows.loc[rows.index[:2], data.group_name] = "never seen"
-    with pytest.raises(ValueError, match="2 rows belong to groups that are not of this table"):
+    with pytest.raises(ValueError, match="2 rows belong to groups that are not in this table"):
         bl.sample(bl.NoSharing(), data.encode(rows))
 
 

@@ -31,7 +31,7 @@ FloatArray = NDArray[np.float64]
 SEGMENT = 64
 """Number of temperatures per call of the compiled program."""
 
-LOOK_SECONDS = 0.5
+CHECKPOINT_SECONDS = 0.5
 """Seconds between two checkpoints of the chains."""
 
 MAX_CHAINS_PER_CALL = 8
@@ -172,15 +172,15 @@ class AnnealedChains:
             # Two separate keys: `fold_in` and `split` of one key could give the same stream.
             begin_key, move_key = jax.random.split(rng_key)
             keys = jax.random.split(move_key, chains)[mine.start : mine.stop]
-            self._keys = [keys[part] for part in self._slices]
+            self._keys = [keys[batch] for batch in self._slices]
             first_keys = jax.random.split(begin_key, chains)[mine.start : mine.stop]
 
-            def begin(part: slice) -> Any:
+            def begin(batch: slice) -> Any:
                 if starts is None:
-                    return _begin(problem.config, problem.data, first_keys[part])
-                return jax.tree.map(lambda leaf: leaf[part], starts)
+                    return _begin(problem.config, problem.data, first_keys[batch])
+                return jax.tree.map(lambda leaf: leaf[batch], starts)
 
-            states = [interruptible(partial(_in_x64, begin, part)) for part in self._slices]
+            states = [interruptible(partial(_in_x64, begin, batch)) for batch in self._slices]
         self._batches = [_Batch(state, 0, 0.0, None) for state in states]
         self.log_likelihoods: FloatArray = np.zeros((len(mine), 0))
 
@@ -206,11 +206,11 @@ class AnnealedChains:
         pool = ThreadPoolExecutor(self._workers)
         try:
             futures = [
-                pool.submit(self._move_batch, part, deltas, temperatures, tick)
-                for part in range(len(self._batches))
+                pool.submit(self._move_batch, batch, deltas, temperatures, tick)
+                for batch in range(len(self._batches))
             ]
             while True:
-                done, under_way = wait(futures, LOOK_SECONDS, FIRST_EXCEPTION)
+                done, under_way = wait(futures, CHECKPOINT_SECONDS, FIRST_EXCEPTION)
                 for future in done:
                     future.result()
                 if not under_way:
@@ -227,24 +227,24 @@ class AnnealedChains:
             checkpoint.end(partial(_state_arrays, tuple(self._batches), extra))
         self._steps_made += len(deltas)
         gained, self.log_likelihoods = self._collect_finished(len(deltas))
-        self._batches = [part._replace(made=0, gained=0.0) for part in self._batches]
+        self._batches = [batch._replace(made=0, gained=0.0) for batch in self._batches]
         return gained
 
     def _move_batch(
-        self, part: int, deltas: FloatArray, temperatures: FloatArray, tick: Tick | None
+        self, batch: int, deltas: FloatArray, temperatures: FloatArray, tick: Tick | None
     ) -> None:
         config, data = self._problem.config, self._problem.data
         # At least one call, for the likelihoods of states that have not moved.
-        while self._batches[part].logs is None or self._batches[part].made < len(deltas):
+        while self._batches[batch].logs is None or self._batches[batch].made < len(deltas):
             if self._stop.is_set():
                 raise KeyboardInterrupt
-            now = self._batches[part]
+            now = self._batches[batch]
             number = min(SEGMENT, len(deltas) - now.made)
             with jax.enable_x64(True):
                 states, gained, logs = _segment(
                     config,
                     data,
-                    self._keys[part],
+                    self._keys[batch],
                     now.states,
                     *(
                         jnp.asarray(np.pad(values[now.made :][:number], (0, SEGMENT - number)))
@@ -255,13 +255,13 @@ class AnnealedChains:
                     self._is_reversed,
                 )
                 gained, logs = now.gained + np.asarray(gained), np.asarray(logs)
-            self._batches[part] = _Batch(states, now.made + number, gained, logs)
-            self._report_progress(part, number, tick)
+            self._batches[batch] = _Batch(states, now.made + number, gained, logs)
+            self._report_progress(batch, number, tick)
 
-    def _report_progress(self, part: int, steps: int, tick: Tick | None) -> None:
+    def _report_progress(self, batch: int, steps: int, tick: Tick | None) -> None:
         if tick is not None:
             where = "backwards" if self._is_reversed else "forwards"
-            tick(steps * len(self._keys[part]), where)
+            tick(steps * len(self._keys[batch]), where)
 
     def _restore(self, state: Arrays, tick: Tick | None) -> None:
         """Resume from a checkpoint, unless its number of batches differs, as with other cores."""
@@ -269,20 +269,20 @@ class AnnealedChains:
             return
         with jax.enable_x64(True):
             states = from_arrays(state, self._batches[0].states)
-            for number, (part, made) in enumerate(zip(self._slices, state["made"], strict=True)):
+            for number, (batch, made) in enumerate(zip(self._slices, state["made"], strict=True)):
                 if made:
-                    own = jax.tree.map(lambda leaf, part=part: leaf[part], states)
-                    gained, logs = state["gained"][part], state["logs"][part]
+                    own = jax.tree.map(lambda leaf, batch=batch: leaf[batch], states)
+                    gained, logs = state["gained"][batch], state["logs"][batch]
                     self._batches[number] = _Batch(own, int(made), gained, logs)
                     self._report_progress(number, int(made), tick)
 
     def _collect_finished(self, steps: int) -> tuple[FloatArray, FloatArray]:
-        done = [part for part in self._batches if part.made == steps and part.logs is not None]
+        done = [batch for batch in self._batches if batch.made == steps and batch.logs is not None]
         if not done:
             return np.zeros((0, 0)), np.zeros((0, 0))
         return (
-            np.concatenate([np.broadcast_to(part.gained, part.logs.shape) for part in done]),
-            np.concatenate([part.logs for part in done]),
+            np.concatenate([np.broadcast_to(batch.gained, batch.logs.shape) for batch in done]),
+            np.concatenate([batch.logs for batch in done]),
         )
 
     def finished_weights(self, steps: int) -> FloatArray:
@@ -292,13 +292,13 @@ class AnnealedChains:
     @property
     def states(self) -> Any:
         """Current states, a pytree with a leading chain axis."""
-        states = [part.states for part in self._batches]
+        states = [batch.states for batch in self._batches]
         with jax.enable_x64(True):
             return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *states)
 
     def snapshot(self) -> Callable[[], Arrays]:
         """Return a function that gives the current states as arrays, for `restore_snapshot`."""
-        states = [part.states for part in self._batches]
+        states = [batch.states for batch in self._batches]
         return partial(_snapshot_arrays, states, self.log_likelihoods)
 
     def restore_snapshot(self, checkpoint: Arrays, steps_made: int) -> None:
@@ -306,8 +306,8 @@ class AnnealedChains:
         with jax.enable_x64(True):
             states = from_arrays(checkpoint, self._batches[0].states)
             self._batches = [
-                _Batch(jax.tree.map(lambda leaf, part=part: leaf[part], states), 0, 0.0, None)
-                for part in self._slices
+                _Batch(jax.tree.map(lambda leaf, batch=batch: leaf[batch], states), 0, 0.0, None)
+                for batch in self._slices
             ]
         self._steps_made, self.log_likelihoods = steps_made, checkpoint["logs"]
 
@@ -321,24 +321,24 @@ def _snapshot_arrays(states: list[Any], logs: FloatArray) -> Arrays:
     return {**as_arrays(states), "logs": logs}
 
 
-def _in_x64(call: Callable[[slice], Any], part: slice) -> Any:
+def _in_x64(call: Callable[[slice], Any], batch: slice) -> Any:
     with jax.enable_x64(True):
-        return call(part)
+        return call(batch)
 
 
 def _state_arrays(batches: tuple[_Batch, ...], extra: Arrays) -> Arrays:
-    logs = next((part.logs for part in batches if part.logs is not None), np.zeros((1, 0)))
+    logs = next((batch.logs for batch in batches if batch.logs is not None), np.zeros((1, 0)))
 
-    def whole(part: _Batch, values: Any) -> FloatArray:
-        size = len(jax.tree.leaves(part.states)[0])
+    def whole(batch: _Batch, values: Any) -> FloatArray:
+        size = len(jax.tree.leaves(batch.states)[0])
         return np.broadcast_to(0.0 if values is None else values, (size, logs.shape[1]))
 
     return {
         **extra,
-        **as_arrays([part.states for part in batches]),
-        "made": np.array([part.made for part in batches]),
-        "gained": np.concatenate([whole(part, part.gained) for part in batches]),
-        "logs": np.concatenate([whole(part, part.logs) for part in batches]),
+        **as_arrays([batch.states for batch in batches]),
+        "made": np.array([batch.made for batch in batches]),
+        "gained": np.concatenate([whole(batch, batch.gained) for batch in batches]),
+        "logs": np.concatenate([whole(batch, batch.logs) for batch in batches]),
     }
 
 

@@ -537,8 +537,8 @@ def build_problem(
     """Build the sampling problem of a sharing model and a table."""
     if not isinstance(model, KnownPartitionModel | PartitionModel):
         raise TypeError(
-            f"{getattr(model, 'name', type(model).__name__)} cannot be sampled by this sampler, "
-            "which is for NoSharing, CompleteSharing and ClusteredNaiveBayes"
+            f"{getattr(model, 'name', type(model).__name__)} cannot be sampled by collapsed Gibbs "
+            "sampling; use NoSharing, CompleteSharing, ClusteredNaiveBayes or Prototype"
         )
     schema = data.schema
     counts = data.counts()

@@ -221,19 +221,19 @@ class _ThreadedChains:
     def run(self, *numbers: int) -> tuple[list[Any], list[Any]]:
         """Run one chunk; return the new states and the information, without storing them."""
 
-        def run_part(part: tuple[jax.Array, Any]) -> tuple[Any, Any]:
+        def run_thread(thread: tuple[jax.Array, Any]) -> tuple[Any, Any]:
             with jax.enable_x64(True):
                 arguments = (jnp.asarray(number) for number in numbers)
-                result = _run_chunk(self.problem.config, self.problem.data, *part, *arguments)
+                result = _run_chunk(self.problem.config, self.problem.data, *thread, *arguments)
                 return jax.tree.map(lambda leaf: leaf.block_until_ready(), result)
 
-        parts = list(zip(self.keys, self.states, strict=True))
+        threads = list(zip(self.keys, self.states, strict=True))
         # The first thread compiles the program for all of them.
         alone = self.new_shape or self.count == 1
-        first = [interruptible(partial(run_part, parts.pop(0)))] if alone else []
+        first = [interruptible(partial(run_thread, threads.pop(0)))] if alone else []
         pool = ThreadPoolExecutor(self.count)
         try:
-            results = first + list(pool.map(run_part, parts))
+            results = first + list(pool.map(run_thread, threads))
         finally:
             # After Ctrl-C, do not wait for chunks whose results are discarded.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -273,13 +273,13 @@ def _run_loop(
     checkpoint: Work,
 ) -> ChainDraws:
     chains = len(keys)
-    parts = _ThreadedChains(problem, keys, state)
+    threaded = _ThreadedChains(problem, keys, state)
     kept: list[dict[str, NDArray]] = list(checkpoint.pieces)
     done, total = 0, warmup + draws * thin
     averages: Any = 0.0
     if checkpoint.state is not None:
         done, averages = int(checkpoint.state["done"]), checkpoint.state["averages"]
-        parts.restore(checkpoint.state)
+        threaded.restore(checkpoint.state)
     seconds_per_sweep, timed, timed_sweeps = CHUNK_SECONDS, 0.0, 0
     interrupted, rate = False, float("nan")
     with progress_bar("sampling", total, progress) as tick:
@@ -293,26 +293,26 @@ def _run_loop(
                 most = min(most, max((next_compaction(done) - done) // spacing, 1) * spacing)
                 size = int(np.clip(CHUNK_SECONDS / seconds_per_sweep, 1, most))
                 size = max(size // spacing, 1) * spacing
-                compiles, began = parts.new_shape, time.perf_counter()
-                states, infos = parts.run(done, size, spacing)
+                compiles, began = threaded.new_shape, time.perf_counter()
+                states, infos = threaded.run(done, size, spacing)
                 elapsed = time.perf_counter() - began
                 if any(problem.out_of_slots(state) for state in states):
                     # Repeat the chunk with the same keys from the states before it.
-                    parts.add_slots()
+                    threaded.add_slots()
                     continue
                 if not compiles:  # compilation must not count in the time of a sweep
                     seconds_per_sweep = elapsed / size
                     timed, timed_sweeps = timed + elapsed, timed_sweeps + size
                     rate = chains * timed_sweeps / timed
-                parts.accept(states)
+                threaded.accept(states)
                 if done + size >= next_compaction(done):
-                    parts.compact()
+                    threaded.compact()
                 done += size
                 info = _join_buffers(infos, size // spacing)
                 if not in_warmup:
                     averages = averages + getattr(info, AVERAGED)
                     kept.append({k: v for k, v in info._asdict().items() if k != AVERAGED})
-                snapshot = partial(_chain_state, parts.states, done, averages)
+                snapshot = partial(_chain_state, threaded.states, done, averages)
                 checkpoint.keep(snapshot, *([] if in_warmup else kept[-1:]))
                 tick(size, problem.status(info) + (f", {rate:,.0f} sweeps/s" if timed else ""))
         except KeyboardInterrupt:
@@ -321,7 +321,7 @@ def _run_loop(
             interrupted = True
             checkpoint.flush()
         else:
-            checkpoint.end(partial(_chain_state, parts.states, done, averages))
+            checkpoint.end(partial(_chain_state, threaded.states, done, averages))
     info = {name: np.concatenate([part[name] for part in kept], axis=1) for name in kept[0]}
     sweeps = info["log_joint"].shape[1] * thin
     return ChainDraws(info, np.asarray(averages) / sweeps, interrupted, rate)
