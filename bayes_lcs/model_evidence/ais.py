@@ -45,14 +45,14 @@ def _pose(variant: str, model: Any, data: GroupedTable) -> Any:
     if variant == "thesis":
         from bayes_lcs.inference.ais import uncollapsed
 
-        return uncollapsed.pose(model, data)
+        return uncollapsed.build_problem(model, data)
     if isinstance(model, PrototypeModel):
         from bayes_lcs.inference.ais import prototype
 
-        return prototype.pose(model, data)
+        return prototype.build_problem(model, data)
     from bayes_lcs.inference.ais import partition
 
-    return partition.pose(model, data)
+    return partition.build_problem(model, data)
 
 
 def _settle(
@@ -64,7 +64,7 @@ def _settle(
     problem, pilot = pilot_schedule(problem, seeds[0], progress)
     variance = TARGET_VARIANCE
     while True:
-        schedule = pilot.refined(variance, MOST_TEMPERATURES)
+        schedule = pilot.refine(variance, MOST_TEMPERATURES)
         problem, trial = anneal(
             problem, schedule, chains=TRIAL_CHAINS, seed=seeds[1], progress=progress
         )
@@ -103,17 +103,17 @@ def annealed_evidence(
         Where chains run, those that draw from the posterior too; None is this process.
     """
     from bayes_lcs.inference.ais import uncollapsed
-    from bayes_lcs.inference.ais.executor_chains import annealing_on
+    from bayes_lcs.inference.ais.executor_chains import annealing_context
 
     if variant not in ("collapsed", "thesis"):
         raise ValueError(f"variant must be 'collapsed' or 'thesis', got {variant!r}")
     is_thesis = variant == "thesis"
-    pose = partial(_pose, variant, model, data)
-    problem: Any = pose()
+    build_problem = partial(_pose, variant, model, data)
+    problem: Any = build_problem()
     base = uncollapsed.log_base(data) if is_thesis else log_known_labels(model, data)
     # Seeds next to each other must not share chains.
     seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(5)]
-    with annealing_on(executor, pose) as anneal:
+    with annealing_context(executor, build_problem) as anneal:
         problem, schedule, trial = _settle(problem, anneal, seeds[:2], progress)
         items = data.num_groups + int((data.labels < 0).sum())
         work = float(items * len(schedule.temperatures))

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
     from bayes_lcs.inference.ais.ais import Schedule
     from bayes_lcs.inference.ais.executor_chains import Anneal
-    from bayes_lcs.inference.ais.fit_mean_field import Arrangement
-    from bayes_lcs.inference.ais.partition_mean_field import GuidedProblem
+    from bayes_lcs.inference.ais.fit_mean_field import AnchoredLabelling
+    from bayes_lcs.inference.ais.partition_mean_field import MeanFieldProblem
 
 __all__ = ["guided_evidence"]
 
@@ -123,9 +123,9 @@ def _draws(
     executor: Executor | None,
 ) -> tuple[NDArray[np.int64], FloatArray]:
     """Partitions ``(chains, S, U)`` from the posterior, and their log joint probability."""
-    from bayes_lcs.inference.draw_posterior import drawn_partitions
+    from bayes_lcs.inference.draw_posterior import sample_partitions
 
-    return drawn_partitions(
+    return sample_partitions(
         model,
         data,
         draws=plan.draws,
@@ -145,7 +145,7 @@ def _even(temperatures: int) -> Schedule:
 
 
 def _settle(
-    problem: GuidedProblem, anneal: Anneal, affordable: float, seed: int, progress: bool | None
+    problem: MeanFieldProblem, anneal: Anneal, affordable: float, seed: int, progress: bool | None
 ) -> tuple[int, FloatArray | None]:
     """Temperatures at which trial chains have log weights of little variance, and those weights.
 
@@ -171,7 +171,7 @@ def _settle(
 
 def _annealed(
     anneal: Anneal,
-    problem: GuidedProblem,
+    problem: MeanFieldProblem,
     schedule: Schedule,
     together: int,
     progress: bool | None,
@@ -224,7 +224,7 @@ def _num_chains(
 
 
 def _backward_starts(
-    found: Arrangement, draws: NDArray[np.int64], chains: int, seed: int
+    found: AnchoredLabelling, draws: NDArray[np.int64], chains: int, seed: int
 ) -> tuple[list[NDArray[np.int32]], int]:
     """Slots of draws, evenly taken and none twice, that have a place, and how many have none."""
     rng = np.random.default_rng(seed)
@@ -257,8 +257,8 @@ def guided_evidence(
     executor
         Where chains run; None is this process.
     """
-    from bayes_lcs.inference.ais.executor_chains import annealing_on
-    from bayes_lcs.inference.ais.fit_mean_field import arrangement, guided_problem
+    from bayes_lcs.inference.ais.executor_chains import annealing_context
+    from bayes_lcs.inference.ais.fit_mean_field import choose_anchors, fit_mean_field
 
     labels, cells = data.schema.num_labels, data.schema.num_cells
     dimensions = labels * (cells + data.schema.num_features) + 1
@@ -275,10 +275,10 @@ def guided_evidence(
     draws, log_joints = _draws(model, data, plan, seeds[0], progress, executor)
     half = plan.chains // 2
     better = int(log_joints[:half].mean(axis=1).argmax())
-    found = arrangement(draws[better], int(log_joints[better].argmax()))
+    found = choose_anchors(draws[better], int(log_joints[better].argmax()))
     sweep = float(groups * found.num_slots * dimensions)
     affordable = AFFORDABLE / sweep
-    problem = guided_problem(
+    problem = fit_mean_field(
         model,
         data,
         found,
@@ -286,7 +286,7 @@ def guided_evidence(
         seed=seeds[1],
         progress=progress,
     )
-    with annealing_on(executor, problem.sent()) as anneal:
+    with annealing_context(executor, problem.builder()) as anneal:
         temperatures, trial = _settle(problem, anneal, affordable, seeds[2], progress)
         schedule = _even(temperatures)
         chains = _num_chains(trial, precision, max_chains, groups, temperatures, affordable)

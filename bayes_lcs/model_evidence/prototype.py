@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.dirichlet import CountHistograms, log_dirichlet_density
 from bayes_lcs.core.naive_bayes import log_label_marginal
-from bayes_lcs.inference.laplace import Broad, LogIntegral, log_integral
+from bayes_lcs.inference.laplace import LogIntegral, WideProposal, log_integral
 from bayes_lcs.runtime.checkpoints import work
 from bayes_lcs.runtime.progress import progress_bar
 
@@ -107,7 +107,7 @@ def _factor(
 
     mean = counts.sum(axis=0) + prior
     start = np.concatenate([[np.log(strength_prior.mean)], np.log(mean[:-1] / mean[-1])])
-    found = log_integral(log_density, start, Broad(draw, log_prior), num_draws, rng)
+    found = log_integral(log_density, start, WideProposal(draw, log_prior), num_draws, rng)
     return found._replace(value=found.value + histograms.shift)
 
 

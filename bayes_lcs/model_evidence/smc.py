@@ -34,7 +34,7 @@ from bayes_lcs.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
-    from bayes_lcs.inference.smc.smc import Posed
+    from bayes_lcs.inference.smc.smc import SMCProblem
 
 __all__ = ["particle_evidence"]
 
@@ -56,7 +56,7 @@ CALL_SIZE = 2e6
 
 
 def _run_all(
-    parts: list[Posed],
+    parts: list[SMCProblem],
     runs: int,
     num_particles: int,
     seed: int,
@@ -90,7 +90,7 @@ def _run_all(
             runs=size,
             num_particles=num_particles,
             seed=seed + 1_000_003 * (number * runs + first),
-            ends=own,
+            posterior_draws=own,
         )
         return found
 
@@ -121,12 +121,12 @@ def _run_all(
     return _by_run(found, len(parts))
 
 
-def _decisive(posed: Posed) -> list[Any]:
+def _decisive(posed: SMCProblem) -> list[Any]:
     import jax
 
-    # Not the design itself: how much room it has changes nothing, and may have grown.
-    leaves = jax.tree.leaves((posed.part, posed.stages))
-    return [type(posed.design).__name__, leaves, posed.items]
+    # Not the configuration itself: how much room it has changes nothing, and may have grown.
+    leaves = jax.tree.leaves((posed.data, posed.schedule))
+    return [type(posed.config).__name__, leaves, posed.items]
 
 
 def _by_run(found: list[FloatArray], num_parts: int) -> FloatArray:
@@ -139,7 +139,7 @@ def _by_run(found: list[FloatArray], num_parts: int) -> FloatArray:
 
 
 def _settle(
-    parts: list[Posed], precision: float | None, seed: int, progress: bool | None
+    parts: list[SMCProblem], precision: float | None, seed: int, progress: bool | None
 ) -> tuple[int, FloatArray]:
     """A number of particles with which few runs are precise enough, and its trial runs.
 
@@ -156,15 +156,15 @@ def _settle(
         num_particles = min(num_particles * (2 if excess < 4.0 else 4), MOST_PARTICLES)
 
 
-def _pose(model: Any, data: GroupedTable) -> tuple[float, list[Posed], str]:
+def _pose(model: Any, data: GroupedTable) -> tuple[float, list[SMCProblem], str]:
     """What is known in closed form, the parts of what is not, and the name of their places."""
     if not isinstance(model, KnownPartitionModel):
         from bayes_lcs.inference.smc import partition
 
-        return log_known_labels(model, data), [partition.pose(model, data)], "z"
+        return log_known_labels(model, data), [partition.build_problem(model, data)], "z"
     from bayes_lcs.inference.smc import labels
 
-    parts = labels.pose(model, data)
+    parts = labels.build_problem(model, data)
     if not parts:
         raise ValueError("no row lacks a label: there is nothing to sum over; use method='exact'")
     return model.log_marginal(data.counts()), parts, "latent_label"

@@ -92,16 +92,16 @@ def test_chains_at_the_end_are_counted(table, monkeypatch):
     model = bl.ClusteredNaiveBayes()
     whole = bl.evidence(model, table, "ais", max_chains=64, precision=0.5, bracket=False)
     chains = annealing.AnnealedChains
-    move_part = chains._move_part
+    move_part = chains._move_batch
 
     def slow_end(self, part, deltas, *rest):
-        if len(self._parts) > 4 and part >= 4:  # of 64 chains, not of the trial's 32
-            while any(earlier.made < len(deltas) for earlier in self._parts[:4]):
+        if len(self._batches) > 4 and part >= 4:  # of 64 chains, not of the trial's 32
+            while any(earlier.made < len(deltas) for earlier in self._batches[:4]):
                 time.sleep(0.01)
             raise KeyboardInterrupt
         move_part(self, part, deltas, *rest)
 
-    monkeypatch.setattr(chains, "_move_part", slow_end)
+    monkeypatch.setattr(chains, "_move_batch", slow_end)
     with pytest.warns(bl.InterruptedWarning, match="interrupted after 32 runs"):
         found = bl.evidence(model, table, "ais", max_chains=64, precision=0.5, bracket=False)
     assert found.interrupted

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 import bayes_lcs as bl
-from bayes_lcs.inference.ais.fit_mean_field import arrangement
+from bayes_lcs.inference.ais.fit_mean_field import choose_anchors
 from bayes_lcs.model_evidence import mean_field_ais as guided
 from bayes_lcs.model_evidence.bidirectional import BothEnds, concluded, from_both_ends
 from bayes_lcs.model_evidence.compare import Comparison
@@ -154,7 +154,7 @@ def test_draws_that_are_not_summed_over_widen_the_upper_end():
 
 
 def test_draws_that_have_no_place_are_counted():
-    found = arrangement(np.array([[0, 0, 1, 1]] * 4), best=0)
+    found = choose_anchors(np.array([[0, 0, 1, 1]] * 4), best=0)
     draws = np.array([[0, 0, 1, 1], [0, 0, 0, 0], [0, 1, 2, 2]])
     placed, missing = guided._backward_starts(found, draws, 3, seed=0)
     assert (len(placed), missing) == (2, 1)
