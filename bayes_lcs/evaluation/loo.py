@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.naive_bayes import normalise_log
-from bayes_lcs.core.predictive import Informants
+from bayes_lcs.core.predictive import ConditionalPredictive
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.evaluation.exact_loo import log_left_out_blocks
 from bayes_lcs.evaluation.losses import MeanLoss, mean_loss
@@ -171,7 +171,7 @@ def leave_one_out(posterior: Any, *, max_draws: int | None = 1000) -> LeftOut:
     if isinstance(posterior, ClusteredPosterior):
         log_joint = log_left_out_blocks(posterior, data.features[rows], groups, labels)
         return LeftOut(data, rows, normalise_log(log_joint), "sum over partitions")
-    weighted: Iterator[tuple[float, Informants]]
+    weighted: Iterator[tuple[float, ConditionalPredictive]]
     if isinstance(posterior, PosteriorDraws) and posterior.is_certain:
         method, weighted = "closed form", ((0.0, one) for one in posterior.informants(1))
     elif isinstance(posterior, PosteriorDraws):
@@ -189,7 +189,7 @@ def leave_one_out(posterior: Any, *, max_draws: int | None = 1000) -> LeftOut:
     return LeftOut(data, rows, probabilities, method, effective)
 
 
-def _nodes(posterior: ExactPosterior) -> Iterator[tuple[float, Informants]]:
+def _nodes(posterior: ExactPosterior) -> Iterator[tuple[float, ConditionalPredictive]]:
     """Of a known partition: log weights and informants, one for each value of a learned prior."""
     model = posterior.model
     counts = posterior.data.counts()
@@ -204,7 +204,7 @@ def _nodes(posterior: ExactPosterior) -> Iterator[tuple[float, Informants]]:
 
 
 def _reweigh(
-    weighted: Iterator[tuple[float, Informants]],
+    weighted: Iterator[tuple[float, ConditionalPredictive]],
     features: NDArray,
     groups: IntArray,
     labels: IntArray,

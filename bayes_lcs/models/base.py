@@ -24,9 +24,9 @@ from bayes_lcs.core.dirichlet import log_rising
 from bayes_lcs.core.naive_bayes import log_feature_marginal
 from bayes_lcs.core.priors import (
     Gamma,
-    frozen_prior,
     resolve_feature_prior,
     resolve_label_prior,
+    validate_prior,
 )
 from bayes_lcs.core.quadrature import Quadrature, integrate_log_density
 from bayes_lcs.core.schema import Schema
@@ -57,9 +57,11 @@ class NaiveBayesPrior:
     shares_labels: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label_prior", frozen_prior(self.label_prior, "label_prior"))
+        object.__setattr__(self, "label_prior", validate_prior(self.label_prior, "label_prior"))
         object.__setattr__(
-            self, "feature_prior", frozen_prior(self.feature_prior, "feature_prior", learnable=True)
+            self,
+            "feature_prior",
+            validate_prior(self.feature_prior, "feature_prior", learnable=True),
         )
 
     def label_parameters(self, schema: Schema) -> FloatArray:

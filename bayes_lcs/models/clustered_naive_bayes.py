@@ -43,8 +43,8 @@ from bayes_lcs.core.naive_bayes import (
     posterior_parameters,
 )
 from bayes_lcs.core.partitions import block_sizes, first_occurrence, log_crp
-from bayes_lcs.core.predictive import Informants
-from bayes_lcs.core.priors import Gamma, fixed_value, frozen_prior
+from bayes_lcs.core.predictive import ConditionalPredictive
+from bayes_lcs.core.priors import Gamma, fixed_value, validate_prior
 from bayes_lcs.core.quadrature import integrate_log_density
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.models.base import NaiveBayesPrior
@@ -105,7 +105,7 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        value = frozen_prior(self.concentration, "concentration", learnable=True)
+        value = validate_prior(self.concentration, "concentration", learnable=True)
         if isinstance(value, tuple):
             raise TypeError(f"concentration must be one number or a Gamma, got {value}")
         object.__setattr__(self, "concentration", value)
@@ -295,7 +295,7 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         result: FloatArray = np.logaddexp.reduce(log_weights[:, None, None] + logs, axis=0)
         return result
 
-    def informants(self, counts: GroupCounts, partition: ArrayLike) -> Informants:
+    def informants(self, counts: GroupCounts, partition: ArrayLike) -> ConditionalPredictive:
         """Every group reads its own labels and the features of its block.
 
         A group never seen joins a block in proportion to its size, or stands alone.
@@ -303,7 +303,7 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         z = first_occurrence(partition)
         concentration = fixed_value(self.concentration, "concentration")
         weights = np.append(block_sizes(z), concentration)
-        return Informants(
+        return ConditionalPredictive(
             schema=counts.schema,
             label_counts=counts.labels,
             feature_counts=merge_groups(counts, z).features,

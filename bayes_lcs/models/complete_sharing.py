@@ -29,7 +29,7 @@ from bayes_lcs.core.naive_bayes import (
     log_row_predictive,
     posterior_parameters,
 )
-from bayes_lcs.core.predictive import Informants
+from bayes_lcs.core.predictive import ConditionalPredictive
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.models.base import NaiveBayesPrior
 from bayes_lcs.models.numpyro_rows import as_rows, sample_feature_prior, sample_rows, sample_simplex
@@ -151,11 +151,11 @@ class CompleteSharing(NaiveBayesPrior):
         num_groups = counts.num_groups if groups is None else len(np.asarray(groups))
         return np.broadcast_to(logs, (num_groups, *logs.shape[1:]))
 
-    def informants(self, counts: GroupCounts) -> Informants:
+    def informants(self, counts: GroupCounts) -> ConditionalPredictive:
         """Every group, seen or not, reads the counts of all."""
         pooled = self.pooled(counts)
         first = np.zeros(counts.num_groups, dtype=np.int64)
-        return Informants(
+        return ConditionalPredictive(
             schema=counts.schema,
             label_counts=pooled.labels,
             feature_counts=pooled.features,

@@ -32,7 +32,7 @@ from bayes_lcs.core.naive_bayes import (
     log_row_predictive,
     posterior_parameters,
 )
-from bayes_lcs.core.predictive import Informants
+from bayes_lcs.core.predictive import ConditionalPredictive
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.models.base import NaiveBayesPrior
 from bayes_lcs.models.numpyro_rows import as_rows, sample_feature_prior, sample_rows, sample_simplex
@@ -150,10 +150,10 @@ class NoSharing(NaiveBayesPrior):
             lambda beta: log_row_predictive(informing, alpha, beta, features),
         )
 
-    def informants(self, counts: GroupCounts) -> Informants:
+    def informants(self, counts: GroupCounts) -> ConditionalPredictive:
         """Every group reads its own counts; a group never seen reads none."""
         own = np.arange(counts.num_groups)
-        return Informants(
+        return ConditionalPredictive(
             schema=counts.schema,
             label_counts=counts.labels,
             feature_counts=counts.features,

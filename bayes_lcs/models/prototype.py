@@ -42,7 +42,7 @@ from bayes_lcs.core.naive_bayes import (
     log_row_predictive,
     posterior_parameters,
 )
-from bayes_lcs.core.predictive import Informants
+from bayes_lcs.core.predictive import ConditionalPredictive
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.quadrature import integrate_log_density
 from bayes_lcs.core.schema import Schema
@@ -260,10 +260,10 @@ class Prototype(NaiveBayesPrior):
 
     def informants(
         self, counts: GroupCounts, prototype: ArrayLike, strength: ArrayLike
-    ) -> Informants:
+    ) -> ConditionalPredictive:
         """Every group reads its own counts under the prior that the prototype is to it."""
         own = np.arange(counts.num_groups)
-        return Informants(
+        return ConditionalPredictive(
             schema=counts.schema,
             label_counts=counts.labels,
             feature_counts=counts.features,

@@ -102,7 +102,7 @@ def test_what_is_learned_has_no_fixed_parameters(model_class: Any) -> None:
         model_class(label_prior=Gamma())
     with pytest.raises(ValueError, match="feature_prior has a Gamma prior"):
         model_class(feature_prior=Gamma()).feature_parameters(SCHEMA)
-    with pytest.raises(TypeError, match="feature_prior must be made of numbers"):
+    with pytest.raises(TypeError, match="feature_prior must consist of numbers"):
         model_class(feature_prior="flat")
 
 
