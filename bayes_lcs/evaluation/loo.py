@@ -38,7 +38,7 @@ from bayes_lcs.evaluation.exact_loo import log_left_out_blocks
 from bayes_lcs.evaluation.losses import MeanLoss, mean_loss
 from bayes_lcs.inference.exact.posterior import ClusteredPosterior, ExactPosterior
 from bayes_lcs.inference.posterior_draws import PosteriorDraws
-from bayes_lcs.models.base import learned_posterior
+from bayes_lcs.models.base import symmetric_prior_posterior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,7 +197,7 @@ def _nodes(posterior: ExactPosterior) -> Iterator[tuple[float, ConditionalPredic
         yield 0.0, model.informants(counts)
         return
     blocks = replace(model, feature_prior=1.0).informants(counts).feature_counts
-    rule = learned_posterior(model.feature_prior, counts.schema, blocks)
+    rule = symmetric_prior_posterior(model.feature_prior, counts.schema, blocks)
     for node, log_weight in zip(rule.nodes, rule.log_weights, strict=True):
         settled = replace(model, feature_prior=float(np.exp(node)))
         yield float(log_weight), settled.informants(counts)
