@@ -16,7 +16,7 @@ from bayes_lcs.inference.exact.exact import exact
 from bayes_lcs.inference.exact.posterior import ExactPosterior
 from bayes_lcs.inference.posterior import Posterior, sample
 from bayes_lcs.model_evidence.compare import Comparison, compare
-from bayes_lcs.model_evidence.evidence import evidence_of
+from bayes_lcs.model_evidence.evidence import evidence_from_posterior
 from bayes_lcs.models.clustered_naive_bayes import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.no_sharing import NoSharing
@@ -82,7 +82,7 @@ def compare_table(
     if fits(partitions_memory(known.num_groups)):
         with suppress(NotExactError):
             summed = exact(clustered, known)
-    evidences = None if summed is None else {clustered: evidence_of(summed)}
+    evidences = None if summed is None else {clustered: evidence_from_posterior(summed)}
     comparison = compare(
         FOUR_MODELS, known, seed=seed, precision=precision, known=evidences, executor=executor
     )

@@ -16,7 +16,7 @@ from bayes_lcs.inference.datatree import exact_datatree
 from bayes_lcs.inference.exact.exact import exact
 from bayes_lcs.inference.exact.posterior import ExactPosterior
 from bayes_lcs.model_evidence.compare import Comparison
-from bayes_lcs.model_evidence.evidence import evidence, evidence_of
+from bayes_lcs.model_evidence.evidence import evidence, evidence_from_posterior
 from bayes_lcs.model_evidence.log_evidence import LogEvidence
 from bayes_lcs.models.clustered_naive_bayes import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
@@ -75,7 +75,9 @@ def demonstrate(
         evidence(model, data, seed=seed, progress=progress)
         for model in (NoSharing(), CompleteSharing(), Prototype())
     ]
-    results = sorted([evidence_of(posterior), *others], key=lambda result: -result.value)
+    results = sorted(
+        [evidence_from_posterior(posterior), *others], key=lambda result: -result.value
+    )
     return Demonstration(data, truth.partition, results, posterior, posterior.map_partition())
 
 
