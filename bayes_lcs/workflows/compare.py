@@ -22,7 +22,7 @@ from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype
 from bayes_lcs.plots.evidence import plot_evidence
-from bayes_lcs.plots.figure import save_picture
+from bayes_lcs.plots.figure import save_figure
 from bayes_lcs.plots.partitions import plot_coclustering, plot_num_clusters
 from bayes_lcs.report.compare import MOST_DRAWN, TableComparison
 from bayes_lcs.report.safe_csv import free_name, write_csv
@@ -131,10 +131,10 @@ def save_comparison(found: TableComparison, folder: Path) -> list[Path]:
         written.append(write_csv(found.predictions, folder / "predictions.csv"))
     results = [found.comparison.evidences[i] for i in found.comparison.order]
     written.append(
-        save_picture(folder / "evidence.png", (7, 3), lambda ax: plot_evidence(results, ax))
+        save_figure(folder / "evidence.png", (7, 3), lambda ax: plot_evidence(results, ax))
     )
     written.append(
-        save_picture(
+        save_figure(
             folder / "num_clusters.png",
             (5, 3.2),
             lambda ax: plot_num_clusters(posterior.num_clusters(), ax),
@@ -144,7 +144,7 @@ def save_comparison(found: TableComparison, folder: Path) -> list[Path]:
     if len(names) <= MOST_DRAWN:
         matrix = np.asarray(posterior.coclustering())
         written.append(
-            save_picture(
+            save_figure(
                 folder / "coclustering.png",
                 (8.5, 7.2),
                 lambda ax: plot_coclustering(matrix, found.partition, names, ax),

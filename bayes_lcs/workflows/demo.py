@@ -23,7 +23,7 @@ from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype
 from bayes_lcs.plots.evidence import plot_evidence
-from bayes_lcs.plots.figure import save_picture
+from bayes_lcs.plots.figure import save_figure
 from bayes_lcs.plots.partitions import plot_coclustering, plot_num_clusters
 from bayes_lcs.report.compare import TableComparison, save_page
 from bayes_lcs.report.html import Origin
@@ -92,7 +92,7 @@ def save_demonstration(shown: Demonstration, folder: str | Path, seed: int = 0) 
         "num_clusters": ((5, 3.2), lambda ax: plot_num_clusters(shown.num_clusters, ax)),
         "evidence": ((7, 3), lambda ax: plot_evidence(shown.results, ax)),
     }
-    paths = [save_picture(out / f"{name}.png", *how) for name, how in pictures.items()]
+    paths = [save_figure(out / f"{name}.png", *how) for name, how in pictures.items()]
     origin = Origin("demo", "simulated meeting requests", seed)
     paths.insert(0, save_page(_as_comparison(shown, seed), out, origin))
     tree = exact_datatree(shown.posterior, seed=seed)
