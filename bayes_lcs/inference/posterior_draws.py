@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.model_protocols import KnownPartitionModel, PartitionModel, PrototypeModel
 from bayes_lcs.core.naive_bayes import normalise_log
-from bayes_lcs.core.predictive import Informants
+from bayes_lcs.core.predictive import ConditionalPredictive
 
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
@@ -70,13 +70,13 @@ class PosteriorDraws:
         values = self.unknown[name]
         return values.reshape(-1, *values.shape[2:])
 
-    def informants(self, max_draws: int | None = None) -> Iterator[Informants]:
+    def informants(self, max_draws: int | None = None) -> Iterator[ConditionalPredictive]:
         """Yield the predictive distribution given each draw, or evenly spaced ones."""
         if max_draws is not None and max_draws < 1:
             raise ValueError(f"max_draws must be at least 1, or None for all; got {max_draws}")
         return self._informants(self.num_draws if max_draws is None else max_draws)
 
-    def _informants(self, max_draws: int) -> Iterator[Informants]:
+    def _informants(self, max_draws: int) -> Iterator[ConditionalPredictive]:
         size = self.num_draws
         wanted = min(max_draws, size)
         flat = {name: self._flat(name) for name in self.unknown}

@@ -102,7 +102,7 @@ def test_exponents_may_be_an_iterator():
 def test_a_sparse_matrix_is_not_drawn():
     import scipy.sparse
 
-    with pytest.raises(TypeError, match="too large to look at"):
+    with pytest.raises(TypeError, match="too large to plot"):
         bl.plot_coclustering(scipy.sparse.eye_array(3).tocsr(), [0, 1, 2], ["a", "b", "c"])
 
 
