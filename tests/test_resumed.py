@@ -43,12 +43,12 @@ def dies(monkeypatch):
     monkeypatch.setattr(module.Work, "keep", dying)
     for name in ("SECONDS_BETWEEN_SAVES", "MAX_UNSAVED_SECONDS", "MAX_SECONDS_BETWEEN_SAVES"):
         monkeypatch.setattr(module, name, 0.0)
-    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(driver, "CHECKPOINT_SECONDS", 0.01)
     monkeypatch.setattr(parquet_format, "BATCH_ROWS", 500)
     monkeypatch.setattr(csv_format, "BLOCK_BYTES", 2000)
     # Convolutions of a few groups are looked at as those of many are.
     monkeypatch.setattr(subset_convolution, "CHUNK_BITS", 1)
-    monkeypatch.setattr(partition_function, "FEW_GROUPS", 0)
+    monkeypatch.setattr(partition_function, "MAX_GROUPS_ALL_SIZES", 0)
     return life
 
 

@@ -1,1 +1,1 @@
-"""Mathematics without opinions: counts, Dirichlet-multinomial integrals, partitions, log sums."""
+"""Mathematics shared by all layers: counts, Dirichlet-multinomial integrals, partitions, errors."""

@@ -1,12 +1,12 @@
-"""Sufficient statistics of labelled categorical rows, one block of counts a group.
+"""Sufficient statistics of labelled categorical rows, one block of counts per group.
 
-Every sharing model sees its data only through ``m_{u,y}`` (labels of group ``u``) and
+Every sharing model depends on its data only through ``m_{u,y}`` (labels of group ``u``) and
 ``n_{u,y,f,x}`` (values of feature ``f`` under label ``y``), the counts of thesis eq. (2.7).
-A missing feature is simply not counted, so ``n_{u,y,f,.}`` may differ between features and from
+Missing features are not counted, so ``n_{u,y,f,.}`` may differ between features and from
 ``m_{u,y}``. Rows without a label are not counted: their labels are latent.
 
-Counts are int64, or int32 where every sum of them fits: a table of 100,000 groups then takes half
-the memory, and nobody who adds counts up has to think of their type.
+Counts are int64, or int32 if all of their sums fit, which halves the memory of a table of 100,000
+groups. Sums of counts therefore never overflow.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class GroupCounts:
     features : (U, L, C)
         ``n_{u,y,f,x}`` with ``(f, x)`` flattened to one cell axis.
 
-    Integers of a type that does not hold the sums over groups, labels and values become int64.
+    Integer counts are converted to int64 if their type cannot hold the sums over groups, labels
+    and values.
     """
 
     schema: Schema
@@ -68,7 +69,7 @@ class GroupCounts:
                 object.__setattr__(self, name, counts.astype(np.int64))
 
     def _is_wide(self, counts: NDArray[Any]) -> bool:
-        """Return whether the type of counts is signed and holds all of their sums."""
+        """Return True if the type of the counts is signed and holds all of their sums."""
         if counts.dtype.kind != "i":
             return False
         return counts.dtype == np.int64 or self._largest_sum(counts) <= np.iinfo(counts.dtype).max
@@ -90,7 +91,7 @@ class GroupCounts:
         return self.schema.sum_values(self.features)
 
     def __add__(self, other: GroupCounts) -> GroupCounts:
-        """Counts of the same groups from more rows (the merge of the statistics protocol)."""
+        """Add the counts of the same groups from other rows."""
         if self.schema != other.schema or self.num_groups != other.num_groups:
             raise ValueError("only counts over the same schema and groups can be added")
         return GroupCounts(
@@ -104,7 +105,7 @@ class GroupCounts:
         return np.add(one, more, dtype=np.result_type(one, more, count_dtype(largest)))
 
     def take(self, groups: ArrayLike) -> GroupCounts:
-        """The counts of some groups only, in the order given; -1 is a group without rows."""
+        """Return the counts of the given groups, in that order; -1 is a group without rows."""
         index = np.asarray(groups, dtype=np.int64)
         known = np.maximum(index, 0)
         labels, features = self.labels[known], self.features[known]
@@ -122,7 +123,7 @@ def count_rows(
 ) -> GroupCounts:
     """Count coded rows into the sufficient statistics of ``num_groups`` groups.
 
-    Rows whose label or group is ``-1`` are left out, and so is every feature cell that is ``-1``.
+    Rows whose label or group is ``-1`` are left out, and so are feature cells that are ``-1``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Decisions under a loss: the label of least expected loss for each row."""
+"""Decisions that minimise the expected loss of each row."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ IntArray = NDArray[np.int64]
 
 
 def zero_one_loss(num_labels: int) -> FloatArray:
-    """Loss 1 for every wrong label."""
+    """Return the loss matrix with loss 1 for every wrong label."""
     return 1.0 - np.eye(num_labels)
 
 
 def asymmetric_loss(exponent: float) -> FloatArray:
-    """``L_n`` of thesis eq. (4.16): a false positive costs 1, a false negative ``2^n``.
+    """Return ``L_n`` of thesis eq. (4.16): a false positive costs 1, a false negative ``2^n``.
 
     Rows are the true label (0 negative, 1 positive), columns the decision.
 
@@ -30,10 +30,10 @@ def asymmetric_loss(exponent: float) -> FloatArray:
 
 
 def binary_threshold(loss: ArrayLike) -> float:
-    """The probability of label 1 above which it is decided: ``D1 / (D0 + D1)``, eq. (3.1).
+    """Return the probability above which label 1 is decided, ``D1 / (D0 + D1)``, eq. (3.1).
 
-    ``D1`` is the loss of a false positive less that of a true negative, ``D0`` that of a false
-    negative less that of a true positive.
+    ``D1`` is the loss of a false positive minus that of a true negative, ``D0`` that of a false
+    negative minus that of a true positive.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def binary_threshold(loss: ArrayLike) -> float:
     matrix = _as_loss(loss, 2)
     over, under = matrix[0, 1] - matrix[0, 0], matrix[1, 0] - matrix[1, 1]
     if over <= 0 or under <= 0:
-        raise ValueError("a wrong decision must cost more than the right one under either label")
+        raise ValueError("a wrong decision must cost more than the right one, for either label")
     return float(over / (over + under))
 
 
@@ -51,8 +51,8 @@ def _as_loss(loss: ArrayLike, num_labels: int) -> FloatArray:
     matrix = np.asarray(loss, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != num_labels or matrix.shape[1] < 1:
         raise ValueError(
-            f"a loss has one row for each of the {num_labels} true labels and one column for "
-            f"each decision; got shape {matrix.shape}"
+            f"a loss must have one row for each of the {num_labels} true labels and one column "
+            f"for each decision; got shape {matrix.shape}"
         )
     if not np.isfinite(matrix).all():
         raise ValueError("losses must be finite")
@@ -60,13 +60,13 @@ def _as_loss(loss: ArrayLike, num_labels: int) -> FloatArray:
 
 
 def expected_losses(probabilities: ArrayLike, loss: ArrayLike) -> FloatArray:
-    """Expected loss of each decision for each row: ``(N, L)`` and ``(L, D)`` to ``(N, D)``."""
+    """Return the expected loss of each decision: ``(N, L)`` and ``(L, D)`` to ``(N, D)``."""
     p = np.asarray(probabilities, dtype=np.float64)
     return p @ _as_loss(loss, p.shape[1])
 
 
 def decide(probabilities: ArrayLike, loss: ArrayLike | None = None) -> IntArray:
-    """The decision of least expected loss for each row; the most probable label by default.
+    """Return the decision of least expected loss of each row; by default the most probable label.
 
     Examples
     --------

@@ -1,21 +1,22 @@
-"""Dirichlet-multinomial integrals in float64: the one place where ``gammaln`` is called.
+"""Dirichlet-multinomial integrals in float64; the only module that calls ``gammaln``.
 
 With ``B(a) = prod_i Gamma(a_i) / Gamma(sum_i a_i)`` the marginal likelihood of an ordered
 sequence of draws with counts ``n`` is ``B(n + a) / B(a)`` (thesis eqs. A.22, A.29, A.30).
-Everything here is written with rising factorials,
+All functions use rising factorials,
 
     B(n + a) / B(a) = prod_i (a_i)_{n_i} / (sum a)_{sum n},    (a)_n = Gamma(a + n) / Gamma(a),
 
-because they are exactly zero in logs at a count of zero and because, for integer counts and a
-constant ``a``, ``log (a)_n`` is a table look-up.
+whose logs are exactly zero at a count of zero, and which can be tabulated for integer counts and
+constant ``a``.
 
 `CountHistograms` evaluates the marginal likelihood of many count vectors under one ``a``,
 
     prod_u prod_v (a_v)_{n_uv} / (sum a)_{N_u},
 
-from how often each count occurs for each value, and each total: a hundred thousand groups have some
-dozen different counts. For large counts the logs are huge and nearly the same for all ``a``; terms
-that do not depend on ``a`` are set aside, so that differences between parameters keep their digits.
+from histograms of the counts of each value and of the totals: a hundred thousand groups have only a
+few dozen different counts. For large counts the logs are huge and nearly the same for all ``a``.
+Terms that do not depend on ``a`` are kept separately, so that differences between parameters keep
+their precision.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 MAX_TABLE_ENTRIES = 1 << 22
-"""Longest look-up table that is built (32 MiB); beyond it the function is called."""
+"""Maximum length of a look-up table (32 MiB); the function is called for longer ones."""
 
 
 def log_rising(start: ArrayLike, count: ArrayLike) -> FloatArray:
-    """``log Gamma(start + count) - log Gamma(start)``, exactly 0 where ``count`` is 0.
+    """Return ``log Gamma(start + count) - log Gamma(start)``, exactly 0 where ``count`` is 0.
 
     Examples
     --------
@@ -62,10 +63,10 @@ def log_rising(start: ArrayLike, count: ArrayLike) -> FloatArray:
 
 
 def log_rising_shifted(start: ArrayLike, count: ArrayLike) -> FloatArray:
-    """``log (start)_n - log Gamma(n)`` of counts of a thousand or more, by Stirling's series.
+    """Return ``log (start)_n - log Gamma(n)`` for counts of at least 1,000, by Stirling's series.
 
-    The two parts are nearly equal, and their difference, which is all that depends on ``start``,
-    would lose the digits that they share: of a count of 10^10, eleven.
+    Both terms are nearly equal and only their difference depends on ``start``. Subtracting them
+    directly would lose the digits that they share, eleven for a count of 10^10.
 
     Examples
     --------
@@ -87,17 +88,17 @@ def _cached_table(start: float, length: int) -> FloatArray:
 
 
 def log_rising_table(start: float, max_count: int) -> FloatArray:
-    """Table of ``log (start)_n`` for ``n = 0 .. max_count``.
+    """Return a table of ``log (start)_n`` for ``n = 0 .. max_count``.
 
     Each entry is computed directly, not by a running sum, so that the last one is as accurate as
-    the first. Lengths are rounded up to a power of two so that one table serves many calls.
+    the first. Lengths are rounded up to a power of two, so that calls share cached tables.
     """
     length = 1 << max(int(max_count), 1).bit_length()
     return _cached_table(float(start), length)[: max_count + 1]
 
 
 def log_dirichlet_multinomial(counts: ArrayLike, prior: ArrayLike) -> FloatArray:
-    """``log B(counts + prior) - log B(prior)`` over the last axis.
+    """Return ``log B(counts + prior) - log B(prior)`` over the last axis.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def log_dirichlet_multinomial(counts: ArrayLike, prior: ArrayLike) -> FloatArray
 
     Examples
     --------
-    A fair-minded prior gives the sequence heads, tails probability 1/6:
+    Under a uniform prior the sequence (heads, tails) has probability 1/6:
 
     >>> float(np.exp(log_dirichlet_multinomial([1, 1], [1.0, 1.0])).round(12))
     0.166666666667
@@ -120,12 +121,12 @@ def log_dirichlet_multinomial(counts: ArrayLike, prior: ArrayLike) -> FloatArray
 
 
 def log_cells_marginal(schema: Schema, counts: ArrayLike, prior: ArrayLike) -> FloatArray:
-    """Sum over features of ``log B(n_f + a_f) - log B(a_f)`` on the flat cell axis.
+    """Return the sum over features of ``log B(n_f + a_f) - log B(a_f)`` on the flat cell axis.
 
     Parameters
     ----------
     counts : (..., C)
-        Counts of all feature values, feature after feature.
+        Counts of all feature values, one feature after another.
     prior : broadcastable to counts
         Dirichlet parameters on the same axis.
     """
@@ -138,7 +139,7 @@ def log_cells_marginal(schema: Schema, counts: ArrayLike, prior: ArrayLike) -> F
 
 
 def log_dirichlet_density(point: ArrayLike, prior: ArrayLike) -> FloatArray:
-    """Log density of a Dirichlet at a point of the simplex, edges included; over the last axis."""
+    """Return the log density of a Dirichlet on the closed simplex; over the last axis."""
     x = np.asarray(point, dtype=np.float64)
     a = np.broadcast_to(np.asarray(prior, dtype=np.float64), x.shape)
     result: FloatArray = (
@@ -148,7 +149,7 @@ def log_dirichlet_density(point: ArrayLike, prior: ArrayLike) -> FloatArray:
 
 
 def log_gamma_density(x: ArrayLike, shape: float, rate: float) -> FloatArray:
-    """Log density of a Gamma distribution with the given shape and rate."""
+    """Return the log density of a Gamma distribution with the given shape and rate."""
     value = np.asarray(x, dtype=np.float64)
     result: FloatArray = (
         shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * np.log(value) - rate * value
@@ -156,11 +157,11 @@ def log_gamma_density(x: ArrayLike, shape: float, rate: float) -> FloatArray:
     return result
 
 
-TERMS_AT_ONCE = 1 << 20
-"""Points times counts that are looked at together."""
+MAX_TERMS_PER_CALL = 1 << 20
+"""Maximum number of points times counts that are evaluated in one call."""
 
-LARGE = 1 << 20
-"""Of counts from here on ``log Gamma(n)`` is set aside: it has eight digits before the point."""
+LARGE_COUNT = 1 << 20
+"""From this count on, ``log Gamma(n)`` is kept separately: it has eight digits before the point."""
 
 
 class _Histogram(NamedTuple):
@@ -174,8 +175,8 @@ class _Histogram(NamedTuple):
 
     @property
     def num_small(self) -> int:
-        """Number of counts below `LARGE`, which come first."""
-        return int(np.searchsorted(self.counts, LARGE))
+        """Number of counts below `LARGE_COUNT`; they come first."""
+        return int(np.searchsorted(self.counts, LARGE_COUNT))
 
     @property
     def shift(self) -> float:
@@ -184,7 +185,7 @@ class _Histogram(NamedTuple):
         return float(log_rising(1.0, self.counts[small:] - 1.0) @ self.times[small:])
 
     def log_rising(self, start: FloatArray) -> FloatArray:
-        """``log prod_n (start)_n``, each as often as it occurs, less the shift."""
+        """Return ``log prod_n (start)_n``, each with its multiplicity, minus the shift."""
         small, a = self.num_small, start[:, None]
         if small == len(self.counts):
             result: FloatArray = log_rising(a, self.counts) @ self.times
@@ -194,19 +195,19 @@ class _Histogram(NamedTuple):
 
 
 class CountHistograms:
-    """How often each count occurs, for each of the values, and each total.
+    """Histograms of the counts of each value, and of the totals.
 
     Parameters
     ----------
     counts : (U, V)
         Count vectors.
     shifted
-        Whether `log_marginal` leaves out `shift`.
+        If True, `log_marginal` leaves out `shift`.
 
     Attributes
     ----------
     shift
-        Part of the log marginal likelihood that does not depend on the parameters; 0 where all
+        Part of the log marginal likelihood that does not depend on the parameters; 0 if all
         counts are below a million.
 
     Examples
@@ -227,15 +228,15 @@ class CountHistograms:
 
     @property
     def num_terms(self) -> int:
-        """Numbers that a marginal likelihood is made of."""
+        """Number of terms in a log marginal likelihood."""
         return sum(len(own.counts) for own in (*self._values, self._totals))
 
     def log_marginal(self, parameters: ArrayLike) -> FloatArray:
-        """The log marginal likelihood of all vectors, at parameters ``(..., V)``."""
+        """Return the log marginal likelihood of all vectors at parameters ``(..., V)``."""
         a = np.asarray(parameters, dtype=np.float64)
         points = a.reshape(-1, a.shape[-1])
         result = np.empty(len(points))
-        size = max(TERMS_AT_ONCE // max(self.num_terms, 1), 1)
+        size = max(MAX_TERMS_PER_CALL // max(self.num_terms, 1), 1)
         for start in range(0, len(points), size):
             some = points[start : start + size]
             own = -self._totals.log_rising(some.sum(axis=-1))

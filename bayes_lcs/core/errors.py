@@ -23,23 +23,23 @@ __all__ = [
     "warn_user",
 ]
 
-_LONGEST = 300
+_MAX_LENGTH = 300
 
 
 class NotExactError(ValueError):
-    """An exact answer is not available for this model, data or size; the message says why."""
+    """Exact inference is not available for this model, data or size; the message says why."""
 
 
 class ExecutorError(RuntimeError):
-    """Workers were lost, or cannot be reached; the message says which and how often."""
+    """Workers were lost or cannot be reached; the message names them and the number of attempts."""
 
 
 class InterruptedWarning(UserWarning):
-    """Work was stopped from outside; what was done is kept, and the result says so."""
+    """A computation was interrupted; the partial result is kept and marked as interrupted."""
 
 
 class CheckpointWarning(UserWarning):
-    """Work cannot be written down; it goes on, but cannot be resumed from here."""
+    """A checkpoint cannot be written; the computation continues but cannot be resumed from here."""
 
 
 class DataWarning(UserWarning):
@@ -47,24 +47,24 @@ class DataWarning(UserWarning):
 
 
 class DataNote(UserWarning):
-    """An assumption about the data, and the option that changes it."""
+    """An assumption was made about the data; the message names the option that changes it."""
 
 
 class DataError(ValueError):
-    """Something in the data is wrong; the message says where and what to do about it.
+    """Invalid data; the message says where the error is and how to fix it.
 
     Parameters
     ----------
     message
-        What is wrong and what to do.
+        Description of the error and its fix.
     file
-        The file in which it was found.
+        Name of the file that contains the error.
     line
-        The line of a text file, counted from 1 (the header is line 1).
+        Line of a text file, counted from 1 (the header is line 1).
     row
-        The row of a table that did not come from a text file, counted from 0.
+        Row of a table that was not read from a text file, counted from 0.
     column
-        The name of the column.
+        Name of the column.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class DataError(ValueError):
         super().__init__(f"{', '.join(where)}: {message}" if where else message)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle with the place, so that the error survives a process pool."""
+        """Pickle with the location, so that the error survives a process pool."""
         return (_rebuild, (type(self), self.message, self.file, self.line, self.row, self.column))
 
 
@@ -112,11 +112,11 @@ def _rebuild(
 
 
 class DatasetNotFound(DataError, FileNotFoundError):
-    """A named data set is not on this machine; the message says what to set or fetch."""
+    """A data set is not on this machine; the message says which path to set or file to fetch."""
 
 
 def one_line(error: BaseException) -> str:
-    r"""Return the message of another library's error on one line, shortened.
+    r"""Return the message of another library's error on one line, truncated.
 
     Examples
     --------
@@ -124,12 +124,12 @@ def one_line(error: BaseException) -> str:
     "Couldn't deserialize: Invalid data"
     """
     text = " ".join(str(error).split()) or type(error).__name__
-    return visible(text, _LONGEST)
+    return visible(text, _MAX_LENGTH)
 
 
 @contextmanager
 def naming(file: str) -> Iterator[None]:
-    """Work on the rows of a file: what a learner says about them gets the file's name."""
+    """Convert a `ValueError` raised inside into a `DataError` that names the file."""
     try:
         yield
     except DataError:
@@ -139,7 +139,7 @@ def naming(file: str) -> Iterator[None]:
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn at the line of the user's code that called the package, however deep the caller is."""
+    """Warn at the line of user code that called the package, at any call depth."""
     frame = sys._getframe()
     depth = outermost = 1
     while frame.f_back is not None:

@@ -1,4 +1,4 @@
-"""Text that does nothing to a terminal, a log or a picture but show itself."""
+"""Escape control characters in text for terminals, logs and figures."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import unicodedata
 __all__ = ["visible", "visible_json"]
 
 _JOINERS = "\u200c\u200d"
-"""Emoji and several scripts are written with these."""
+"""Zero-width joiners, which emoji and several scripts need."""
 
 _UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 
 class _Escapes(dict[int, str]):
-    """For `str.translate`: escapes for characters that are not seen but do something."""
+    """Table for `str.translate` that escapes invisible control and format characters."""
 
     def __init__(self, keep: str, in_json: bool) -> None:
         super().__init__()
@@ -30,16 +30,16 @@ class _Escapes(dict[int, str]):
 
 
 def visible(text: str, longest: int | None = None, keep: str = "") -> str:
-    r"""A text whose control characters and the like are written out, cut off where it is long.
+    r"""Return a text with control and format characters escaped, truncated to a maximum length.
 
     Parameters
     ----------
     text
-        Anything, such as a name from somebody's file.
+        Any text, such as a name from a data file.
     longest
-        Characters to keep at most, the last of them an ellipsis.
+        Maximum number of characters, including the ellipsis at the end; None keeps all.
     keep
-        Control characters to leave as they are.
+        Control characters that are not escaped.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def visible(text: str, longest: int | None = None, keep: str = "") -> str:
 
 
 def visible_json(text: str) -> str:
-    r"""JSON in which no such character stands as itself; it means the same.
+    r"""Return equivalent JSON in which control and format characters are escaped.
 
     Examples
     --------

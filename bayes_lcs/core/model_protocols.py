@@ -1,10 +1,10 @@
 """Protocols through which inference uses models.
 
 ``models`` and ``inference`` never import each other; both import this module. It also holds the
-parameters and statistics of a mixture of products of multinomials as plain arrays. There the values
-of all features lie on one flat axis of cells, feature after feature
-(`bayes_lcs.core.schema.Schema`). It is the first axis: a row reads all components of few cells, so
-these lie side by side in memory.
+parameters and statistics of a mixture of products of multinomials as plain arrays. Their values of
+all features are on one flat axis of cells, one feature after another
+(`bayes_lcs.core.schema.Schema`). The cell axis comes first: a row reads all components of a few
+cells, so these are adjacent in memory.
 """
 
 from __future__ import annotations
@@ -32,69 +32,69 @@ FloatArray = NDArray[np.float64]
 
 
 class NaiveBayesModel(Protocol):
-    """A prior over the parameters of one naive Bayes likelihood in every group."""
+    """Prior over the parameters of the naive Bayes likelihoods of all groups."""
 
     @property
     def name(self) -> str:
-        """Name for tables and messages."""
+        """Name of the model in tables and messages."""
 
     @property
     def shares_labels(self) -> bool:
-        """Whether all groups have the same label probabilities."""
+        """True if all groups have the same label probabilities."""
 
     @property
     def feature_prior(self) -> Any:
-        """Dirichlet parameters of the feature values as given, or the prior they have."""
+        """Dirichlet parameters of the feature values as given by the user, or their prior."""
 
     def label_parameters(self, schema: Schema) -> FloatArray:
-        """Dirichlet parameters of the labels, ``(L,)``."""
+        """Return the Dirichlet parameters of the labels, ``(L,)``."""
 
     def feature_parameters(self, schema: Schema) -> FloatArray:
-        """Dirichlet parameters of the feature values, ``(L, C)``."""
+        """Return the Dirichlet parameters of the feature values, ``(L, C)``."""
 
 
 @runtime_checkable
 class KnownPartitionModel(NaiveBayesModel, Protocol):
-    """A model whose sharing structure is fixed in advance: none, or complete."""
+    """Model with a fixed sharing structure: no sharing or complete sharing."""
 
     def partition(self, num_groups: int) -> NDArray[np.int64]:
-        """Block of each group."""
+        """Return the block of each group."""
 
     def log_marginal(self, counts: GroupCounts) -> float:
-        """Log evidence in closed form."""
+        """Return the log evidence in closed form."""
 
     def log_predictive(
         self, counts: GroupCounts, features: ArrayLike, groups: ArrayLike | None = None
     ) -> FloatArray:
-        """``log P(y, x | data)`` of each row in each of the groups; -1 is one never seen."""
+        """Return ``log P(y, x | data)`` of each row in each of the groups; -1 is a new group."""
 
 
 @runtime_checkable
 class PartitionModel(NaiveBayesModel, Protocol):
-    """A model with an unknown partition of the groups under a Chinese restaurant process."""
+    """Model with an unknown partition of the groups under a Chinese restaurant process."""
 
     @property
     def concentration(self) -> float | Gamma:
         """Concentration of the process, or the prior under which it is learned."""
 
     def log_label_marginal(self, counts: GroupCounts) -> float:
-        """``log P(Y)``, which does not depend on the partition."""
+        """Return ``log P(Y)``, which does not depend on the partition."""
 
 
 @runtime_checkable
 class PrototypeModel(NaiveBayesModel, Protocol):
-    """A model whose groups are noisy copies of a prototype of unknown strength."""
+    """Model whose groups scatter around a prototype with unknown strength."""
 
     @property
     def strength_prior(self) -> Gamma:
-        """Prior of every strength."""
+        """Prior of each strength."""
 
     def log_label_marginal(self, counts: GroupCounts) -> float:
-        """``log P(Y)``, which depends on neither prototype nor strength."""
+        """Return ``log P(Y)``, which depends on neither prototype nor strength."""
 
 
 class MixtureParameters(NamedTuple):
-    """``weights`` are ``pi_k``, ``(K,)``; ``cells`` are ``theta_{k,f,v}``, ``(C, K)``."""
+    """Mixture weights ``pi_k`` ``(K,)`` and cell probabilities ``theta_{k,f,v}`` ``(C, K)``."""
 
     weights: FloatArray
     cells: FloatArray
@@ -106,17 +106,17 @@ class MixtureParameters(NamedTuple):
 
 
 class MixtureStatistics(NamedTuple):
-    """Sums over rows of what EM needs, at some parameters.
+    """Expected sufficient statistics of the rows, the result of an E-step.
 
     Attributes
     ----------
     components : (K,)
         Expected weight of the rows of each component.
     cells : (C, K)
-        Expected weight of the rows of each component that have each value; missing cells are in
-        none.
+        Expected weight of the rows of each component that have each value; missing cells do not
+        count.
     log_likelihood
-        Sum of weight times ``log p(x)``.
+        Sum over rows of weight times ``log p(x)``.
     """
 
     components: FloatArray
@@ -125,20 +125,20 @@ class MixtureStatistics(NamedTuple):
 
 
 class MixtureModel(Protocol):
-    """What EM needs to know of a model."""
+    """Mixture model that can be fitted by EM."""
 
     @property
     def schema(self) -> Schema:
-        """Numbers of values."""
+        """Number of values of each feature."""
 
     def update(self, statistics: MixtureStatistics) -> MixtureParameters:
-        """The parameters that maximise the expected complete log posterior (the M-step)."""
+        """Return the parameters that maximise the expected complete log posterior (M-step)."""
 
     def totals(self, statistics: MixtureStatistics) -> FloatArray:
-        """Counts, prior included, of which each probability is a share, ``(1 + C, K)``.
+        """Return the denominators of all probabilities, prior included, ``(1 + C, K)``.
 
-        The first row is that of the weights, the others are those of the cells.
+        The first row belongs to the weights, the others to the cells.
         """
 
     def log_prior(self, parameters: MixtureParameters) -> float:
-        """What is added to the log-likelihood to make the objective that EM climbs."""
+        """Return the log prior density; EM maximises its sum with the log-likelihood."""

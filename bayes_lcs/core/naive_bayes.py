@@ -1,7 +1,7 @@
-"""The one likelihood under every sharing model: naive Bayes with its parameters integrated out.
+"""Naive Bayes likelihood of all sharing models, with its parameters integrated out.
 
 ``P(y, x | phi, theta) = phi_y prod_f theta_{y,f,x_f}`` (thesis eqs. 2.1, 2.7) with Dirichlet
-priors. The sharing models differ only in *whose counts* enter these functions.
+priors. The sharing models differ only in which counts they pass to these functions.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ class NaiveBayesParameters(NamedTuple):
 
 
 def log_label_marginal(label_counts: ArrayLike, label_prior: FloatArray) -> FloatArray:
-    """``log P(Y_u)`` of each group: ``B(m_u + alpha) / B(alpha)``; ``(..., L)`` to ``(...)``."""
+    """Return ``log P(Y_u)`` per group, ``B(m_u + alpha) / B(alpha)``; ``(..., L)`` to ``(...)``."""
     return log_dirichlet_multinomial(label_counts, label_prior)
 
 
 def log_feature_marginal(
     schema: Schema, feature_counts: ArrayLike, feature_prior: FloatArray
 ) -> FloatArray:
-    """``log m(T)``: features of each block given its labels; ``(..., L, C)`` to ``(...)``.
+    """Return ``log m(T)``, the features of a block given its labels; ``(..., L, C)`` to ``(...)``.
 
     ``m(T) = prod_{y,f} B(n_{T,y,f} + beta_{y,f}) / B(beta_{y,f})``. The total inside ``B`` is
-    ``n_{T,y,f,.}``, not ``m_{T,y}`` (thesis A.44 put right), so missing values are simply absent.
+    ``n_{T,y,f,.}``, not ``m_{T,y}`` (thesis A.44, corrected), so missing values do not count.
     """
     result: FloatArray = log_cells_marginal(schema, feature_counts, feature_prior).sum(axis=-1)
     return result
 
 
 def dirichlet_mean(schema: Schema, counts: ArrayLike, prior: FloatArray) -> FloatArray:
-    """``(n + a) / sum(n + a)`` within each feature of the flat cell axis."""
+    """Return ``(n + a) / sum(n + a)`` within each feature of the flat cell axis."""
     pseudo = np.asarray(counts, dtype=np.float64) + prior
     totals = schema.sum_values(pseudo)
     result: FloatArray = pseudo / totals[..., schema.cell_feature]
@@ -72,10 +72,10 @@ def dirichlet_mean(schema: Schema, counts: ArrayLike, prior: FloatArray) -> Floa
 def posterior_parameters(
     counts: GroupCounts, label_prior: FloatArray, feature_prior: FloatArray
 ) -> NaiveBayesParameters:
-    """Posterior mode of each block's parameters in the natural (softmax) parameterisation.
+    """Return the posterior mode of each block's parameters in natural (softmax) coordinates.
 
-    It is ``(n + a) / sum(n + a)``: also the posterior mean, always inside the simplex, and
-    defined for priors below one, where the density on the simplex itself has no interior mode.
+    The mode is ``(n + a) / sum(n + a)``. It equals the posterior mean, lies inside the simplex and
+    exists for priors below one, where the density on the simplex itself has no interior mode.
     """
     pseudo = counts.labels + label_prior
     phi = pseudo / pseudo.sum(axis=-1, keepdims=True)
@@ -85,7 +85,7 @@ def posterior_parameters(
 def log_feature_likelihood(
     schema: Schema, log_theta: FloatArray, features: ArrayLike
 ) -> FloatArray:
-    """``sum_f log theta_{y,f,x_f}`` of each row under each label; missing cells add nothing.
+    """Return ``sum_f log theta_{y,f,x_f}`` of each row under each label; missing cells add 0.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def log_row_predictive(
     feature_prior: FloatArray,
     features: ArrayLike,
 ) -> FloatArray:
-    """``log P(y, x | counts)`` of each row under each block and label; shape ``(K, N, L)``.
+    """Return ``log P(y, x | counts)`` of each row under each block and label, ``(K, N, L)``.
 
-    One row at a time: rows are predicted from the counts alone, not from each other.
+    Each row is predicted from the counts alone, independently of the other rows.
     """
     parameters = posterior_parameters(counts, label_prior, feature_prior)
     likelihood = log_feature_likelihood(counts.schema, np.log(parameters.theta), features)
@@ -125,7 +125,7 @@ def log_row_predictive(
 
 
 def normalise_log(log_joint: FloatArray) -> FloatArray:
-    """Probabilities along the last axis from logs of any size, however small.
+    """Return normalised probabilities along the last axis; logs of any size do not underflow.
 
     Examples
     --------

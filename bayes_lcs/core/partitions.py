@@ -1,7 +1,8 @@
-"""Partitions of a set of groups, and the Chinese restaurant process over them.
+"""Partitions of a set of groups, and the Chinese restaurant process (CRP) over them.
 
-A partition is an integer label for each group. Labels carry no meaning, so the canonical form
-numbers the blocks in the order of their first member: ``[7, 7, 2] -> [0, 0, 1]``.
+A partition is an array with one integer label per group. The values of the labels are arbitrary.
+The canonical form numbers the blocks in the order of their first member: ``[7, 7, 2]`` becomes
+``[0, 0, 1]``.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ def first_occurrence(partition: ArrayLike) -> IntArray:
     """
     z = np.asarray(partition)
     if z.ndim == 0:
-        raise ValueError("a partition is an array with one label a group")
+        raise ValueError("a partition must be an array with one label per group, got a scalar")
     flat = z.reshape(-1, z.shape[-1])
     result = np.empty(flat.shape, dtype=np.int64)
     for row, labels in enumerate(flat):
         _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+        # The rank of a label's first position is its canonical number.
         result[row] = np.argsort(np.argsort(first, kind="stable"), kind="stable")[
             inverse.reshape(-1)
         ]
@@ -44,12 +46,12 @@ def first_occurrence(partition: ArrayLike) -> IntArray:
 
 
 def block_sizes(partition: ArrayLike) -> IntArray:
-    """Number of groups in each block, in canonical order."""
+    """Return the number of groups in each block, in canonical order."""
     return np.bincount(first_occurrence(partition)).astype(np.int64)
 
 
 def blocks(partition: ArrayLike) -> list[list[int]]:
-    """The members of each block, in canonical order.
+    """Return the members of each block, in canonical order.
 
     Examples
     --------
@@ -61,11 +63,11 @@ def blocks(partition: ArrayLike) -> list[list[int]]:
 
 
 def log_crp(partition: ArrayLike, concentration: float) -> float:
-    """Log probability of a partition under the Chinese restaurant process.
+    """Return the log probability of a partition under the Chinese restaurant process.
 
     ``P(z) = a^K prod_k Gamma(size_k) Gamma(a) / Gamma(a + U)`` with ``a`` the concentration.
-    The thesis's bound (4.8)-(4.10) for all singletons ends at ``Gamma(20 + a)`` for 21 users;
-    the product it abbreviates ends at ``Gamma(21 + a)``.
+    For 21 users the thesis's bound for all singletons, (4.8)-(4.10), ends at ``Gamma(20 + a)``;
+    the product that it abbreviates ends at ``Gamma(21 + a)``.
 
     Examples
     --------
@@ -81,14 +83,14 @@ def log_crp(partition: ArrayLike, concentration: float) -> float:
 def coclustering_matrix(
     partitions: ArrayLike, counts: ArrayLike | None = None
 ) -> NDArray[np.float64]:
-    """Share of the partitions ``(draws, U)`` in which each pair of groups is together.
+    """Return the share of draws in which each pair of groups is in the same cluster, ``(U, U)``.
 
     Parameters
     ----------
     partitions : (S, U)
         Draws of the partition.
     counts : (S,), optional
-        Number of times that each was drawn; once by default.
+        Multiplicity of each draw; one by default.
     """
     z = np.atleast_2d(np.asarray(partitions))
     if counts is None:
@@ -97,7 +99,7 @@ def coclustering_matrix(
     together = np.zeros((z.shape[1], z.shape[1]))
     if z.size and z.min() >= 0:
         z = z.astype(np.min_scalar_type(z.max()))
-    # Bytes are compared and added several times faster than floats.
+    # Bytes are compared and added several times faster than floats; 255 sums fit into a byte.
     single = z[times == 1]
     for start in range(0, len(single), 255):
         block = np.zeros(together.shape, np.uint8)

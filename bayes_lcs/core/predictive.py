@@ -1,14 +1,14 @@
-"""Whose counts inform whom: one row of one group, predicted once everything else is settled.
+"""Posterior predictive of a row, given the partition or prototype and the hyper-parameters.
 
-Given the partition, or the prototype, or nothing at all, every sharing model comes down to the
-same thing: each group reads its label probabilities from one block of label counts and its feature
-probabilities from one block of feature counts,
+All sharing models have the same form once their remaining unknowns are given: each group takes its
+label probabilities from one block of label counts and its feature probabilities from one block of
+feature counts,
 
     P(y, x | u) = (m_{a(u),y} + alpha_y) / (m_{a(u),.} + alpha_.)
                   prod_f (n_{k(u),y,f,x} + beta_{y,f,x}) / (n_{k(u),y,f,.} + beta_{y,f,.}).
 
-A row that is among the counts is left out of them by subtracting one: leave-one-out without
-fitting again.
+A row that is part of the counts is left out by subtracting one from them, so leave-one-out
+predictions need no refit.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.naive_bayes import log_row_predictive
 from bayes_lcs.core.schema import Schema
 
-__all__ = ["Informants"]
+__all__ = ["ConditionalPredictive"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Informants:
-    """Blocks of counts, and which of them each group reads.
+class ConditionalPredictive:
+    """Blocks of counts, and the blocks from which each group is predicted.
 
     Attributes
     ----------
@@ -41,15 +41,15 @@ class Informants:
     feature_counts : (K, L, C)
         Blocks of feature counts.
     label_block, feature_block : (U,)
-        The blocks that each group reads.
+        Index of the blocks of each group.
     label_prior : (L,)
         Dirichlet parameters of the labels.
     feature_prior : (L, C)
         Dirichlet parameters of the feature values.
     new_label_block : int
-        Block of label counts for a group never seen; -1 for none.
+        Block of label counts of a new group; -1 for none.
     new_feature_weights : (K + 1,)
-        Probability that a group never seen reads each block of feature counts, or none (last).
+        Probability that a new group uses each block of feature counts, or none (last).
     """
 
     schema: Schema
@@ -65,17 +65,17 @@ class Informants:
     def log_joint(
         self, features: ArrayLike, groups: ArrayLike, left_out: ArrayLike | None = None
     ) -> FloatArray:
-        """``log P(y, x)`` of each row in its own group, under each label; ``(N, L)``.
+        """Return ``log P(y, x)`` of each row in its own group, under each label; ``(N, L)``.
 
         Parameters
         ----------
         features : (N, F)
             Coded rows, -1 missing.
         groups : (N,)
-            Group of each row; -1 is a group never seen.
+            Group of each row; -1 is a new group.
         left_out : (N,), optional
-            Labels under which the rows are among the counts, each left out of them when it is
-            itself predicted; -1 for a row that is not among them.
+            Labels under which the rows are part of the counts. Each row is removed from the counts
+            for its own prediction. -1 for a row that is not part of them.
         """
         codes = np.asarray(features, dtype=np.int64)
         group = np.asarray(groups, dtype=np.int64)
@@ -91,7 +91,7 @@ class Informants:
         return result
 
     def _cells(self, codes: IntArray) -> IntArray:
-        """Position of every feature value on the cell axis, anything where it is missing."""
+        """Return the cell of each feature value; arbitrary where the value is missing."""
         return self.schema.offsets[:-1] + np.maximum(codes, 0)
 
     def _log_known(self, codes: IntArray, group: IntArray) -> FloatArray:
@@ -108,7 +108,7 @@ class Informants:
         return result
 
     def _log_new(self, codes: IntArray) -> FloatArray:
-        """A group never seen reads each block with its probability."""
+        """Return ``log P(y, x)`` of rows of a new group: a mixture over the blocks."""
         reads = np.flatnonzero(self.new_feature_weights)
         nothing = np.zeros((1, *self.feature_counts.shape[1:]), dtype=np.int64)
         alone = reads == len(self.feature_counts)
@@ -130,7 +130,7 @@ class Informants:
         group: IntArray,
         label: IntArray,
     ) -> None:
-        """Correct rows that are among the counts: one label count fewer, one value count fewer."""
+        """Correct rows that are part of the counts: subtract one from label and value counts."""
         y, codes = label[rows], codes[rows]
         of_label, of_feature = self.label_block[group[rows]], self.feature_block[group[rows]]
         own = self.label_counts[of_label] + self.label_prior

@@ -1,4 +1,4 @@
-"""Hyper-parameters as users write them, resolved to arrays: scalars, arrays, or a Gamma prior."""
+"""Hyper-parameters as users give them (numbers, arrays or a Gamma prior), resolved to arrays."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = [
     "Gamma",
     "fixed_value",
     "freeze",
-    "frozen_prior",
     "resolve_feature_prior",
     "resolve_label_prior",
+    "validate_prior",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -27,7 +27,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Gamma:
-    """A Gamma prior (shape, rate) in place of a fixed hyper-parameter: "learn this one".
+    """Gamma prior (shape, rate) of a hyper-parameter that is learned instead of fixed.
 
     Examples
     --------
@@ -45,22 +45,22 @@ class Gamma:
 
     @property
     def mean(self) -> float:
-        """Prior mean, where samplers start."""
+        """Prior mean, the initial value of samplers."""
         return self.shape / self.rate
 
     def log_density(self, x: float | FloatArray) -> FloatArray:
-        """Log prior density at ``x``."""
+        """Return the log prior density at ``x``."""
         return log_gamma_density(x, self.shape, self.rate)
 
     def log_density_of_log(self, t: FloatArray) -> FloatArray:
-        """Log prior density of ``t = log x``, Jacobian included; good where ``exp(t)`` is 0."""
+        """Return the log density of ``t = log x``, with Jacobian; valid where ``exp(t)`` is 0."""
         constant = log_gamma_density(1.0, self.shape, self.rate) + self.rate
         result: FloatArray = constant + self.shape * t - self.rate * np.exp(t)
         return result
 
 
 def freeze(spec: Any) -> Any:
-    """Turn arrays in a hyper-parameter into nested tuples, so that models compare and hash."""
+    """Convert arrays in a hyper-parameter to nested tuples, so that models compare and hash."""
     if isinstance(spec, Gamma) or np.isscalar(spec):
         return spec
     if isinstance(spec, np.ndarray):
@@ -68,21 +68,22 @@ def freeze(spec: Any) -> Any:
     if isinstance(spec, Sequence) and not isinstance(spec, str):
         return tuple(freeze(item) for item in spec)
     raise TypeError(
-        f"a prior is a number, an array, a list with one entry a feature or a Gamma; got {spec!r}"
+        "a prior must be a number, an array, a list with one entry per feature or a Gamma; "
+        f"got {spec!r}"
     )
 
 
-def frozen_prior(spec: Any, name: str, *, learnable: bool = False) -> Any:
-    """Check a hyper-parameter when a model is constructed, and return it frozen.
+def validate_prior(spec: Any, name: str, *, learnable: bool = False) -> Any:
+    """Check a hyper-parameter when a model is constructed, and return it as nested tuples.
 
-    Every number in it must be positive and finite. Whether its shape fits the data is only known
-    when there is a schema: the ``resolve_*`` functions say so then.
+    Every number must be positive and finite. The ``resolve_*`` functions check the shape later,
+    when the schema of the data is known.
 
     Examples
     --------
-    >>> frozen_prior([1, [0.5, 0.5]], "feature_prior")
+    >>> validate_prior([1, [0.5, 0.5]], "feature_prior")
     (1.0, (0.5, 0.5))
-    >>> frozen_prior(0, "label_prior")
+    >>> validate_prior(0, "label_prior")
     Traceback (most recent call last):
         ...
     ValueError: label_prior must be positive and finite, got 0
@@ -96,7 +97,7 @@ def frozen_prior(spec: Any, name: str, *, learnable: bool = False) -> Any:
         if isinstance(item, tuple):
             return tuple(check(part) for part in item)
         if isinstance(item, bool | np.bool) or not isinstance(item, Real):
-            raise TypeError(f"{name} must be made of numbers, got {item!r}")
+            raise TypeError(f"{name} must consist of numbers, got {item!r}")
         value = float(item)
         if not (np.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be positive and finite, got {item}")
@@ -106,10 +107,10 @@ def frozen_prior(spec: Any, name: str, *, learnable: bool = False) -> Any:
 
 
 def fixed_value(spec: float | Gamma, name: str) -> float:
-    """The number in ``spec``; where it is a Gamma prior, say that a value is needed."""
+    """Return the number in ``spec``; raise an error if it is a Gamma prior."""
     if isinstance(spec, Gamma):
         raise ValueError(
-            f"{name} has a Gamma prior: it is learned, and this needs a value; "
+            f"{name} has a Gamma prior, but this computation needs a fixed value; "
             f"use a model with {name}=<number>, for example {name}={spec.mean:g}"
         )
     return float(spec)
@@ -122,7 +123,7 @@ def _positive(values: FloatArray, name: str) -> FloatArray:
 
 
 def resolve_label_prior(spec: Any, schema: Schema) -> FloatArray:
-    """Dirichlet parameters of the labels, ``(L,)``, from a number or one number a label."""
+    """Return Dirichlet parameters of the labels, ``(L,)``, from one number or one per label."""
     values = np.asarray(spec, dtype=np.float64)
     if values.shape not in {(), (schema.num_labels,)}:
         raise ValueError(
@@ -133,10 +134,10 @@ def resolve_label_prior(spec: Any, schema: Schema) -> FloatArray:
 
 
 def resolve_feature_prior(spec: Any, schema: Schema) -> FloatArray:
-    """Dirichlet parameters ``beta_{y,f,x}`` on the flat cell axis, ``(L, C)``.
+    """Return Dirichlet parameters ``beta_{y,f,x}`` on the flat cell axis, ``(L, C)``.
 
-    ``spec`` is one number; or a sequence with one entry a feature, each a number, an array of
-    ``V_f`` numbers, or an array ``(L, V_f)``; or an array already of shape ``(L, C)``.
+    ``spec`` is one number; a sequence with one entry per feature, each a number, an array of
+    ``V_f`` numbers or an array ``(L, V_f)``; or an array of shape ``(L, C)``.
     """
     if isinstance(spec, Gamma):
         fixed_value(spec, "feature_prior")

@@ -1,7 +1,7 @@
-"""One-dimensional integrals of smooth densities that are only known in logs.
+"""One-dimensional integrals of smooth densities given by their logs.
 
-Hyper-parameters with a prior of their own are integrated out numerically, in ``t = log(beta)``,
-where densities that run over decades are smooth and fall off on both sides.
+Hyper-parameters that have a prior are integrated out numerically in ``t = log(beta)``, where
+densities that extend over decades are smooth and fall off on both sides.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ __all__ = ["Quadrature", "integrate_log_density"]
 FloatArray = NDArray[np.float64]
 LogDensity = Callable[[FloatArray], FloatArray]
 
-ORDER = 16  # Gauss-Legendre points a panel
+ORDER = 16  # Gauss-Legendre points per panel
 TAIL_NATS = 45.0  # the window ends where the density has fallen by this much: e^-45 = 3e-20
-TOLERANCE = 1e-13  # relative error left in the integral, where rounding allows it
-MAX_ROUNDING = 1e-2  # nats; a log density less exact than this is not smooth
+TOLERANCE = 1e-13  # relative error of the integral, where rounding allows it
+MAX_ROUNDING = 1e-2  # nats; a log density with larger rounding errors is not smooth
 MAX_PANELS = 1 << 12
-MAX_REACH = 2.0**40  # a density that has not fallen off by here is taken to be improper
+MAX_REACH = 2.0**40  # width of the window beyond which the density is taken to be improper
 
 
 class Quadrature(NamedTuple):
-    """A density on the line, summed.
+    """Quadrature rule of a density on the real line.
 
     Attributes
     ----------
     log_integral
         Log of the integral.
     mode
-        Where the density is largest.
+        Mode of the density.
     nodes : (Q,)
         Points of the rule, in increasing order.
     log_weights : (Q,)
@@ -55,18 +55,18 @@ def _rule() -> tuple[FloatArray, FloatArray]:
 
 
 def integrate_log_density(log_density: LogDensity) -> Quadrature:
-    """Integrate ``exp(log_density(t))`` over the whole line.
+    """Integrate ``exp(log_density(t))`` over the real line.
 
-    The mode is found on a grid and refined by golden section; the window is everything between
-    the outermost points where the density has fallen by 45 nats; panels of Gauss-Legendre points
-    are halved until a panel and its halves agree. Smoothness at the scale of one unit of ``t``
-    away from the mode is assumed; several modes are allowed.
+    The mode is found on a grid and refined by golden-section search. The window lies between the
+    outermost points at which the density has fallen by 45 nats. Panels of Gauss-Legendre points
+    are halved until a panel and its halves agree. Away from the mode the density is assumed to be
+    smooth at the scale of one unit of ``t``; it may have several modes.
 
     Parameters
     ----------
     log_density
-        Vectorised: ``(Q,)`` points to ``(Q,)`` log densities, up to no constant at all (the
-        integral includes it).
+        Vectorised function of ``(Q,)`` points that returns ``(Q,)`` log densities. Its additive
+        constant is part of the integral.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def integrate_log_density(log_density: LogDensity) -> Quadrature:
     points, log_rule = _rule()
 
     def panel_terms(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Nodes and log terms of panels ``(P, 2)``; both ``(P, ORDER)``."""
+        """Return nodes and log terms of panels ``(P, 2)``; both ``(P, ORDER)``."""
         middle, half = edges.mean(axis=1), (edges[:, 1] - edges[:, 0]) / 2.0
         nodes = middle[:, None] + half[:, None] * points
         return nodes, log_density(nodes.ravel()).reshape(nodes.shape) + (
@@ -95,14 +95,14 @@ def integrate_log_density(log_density: LogDensity) -> Quadrature:
     sums = np.exp(terms - scale).sum(axis=1)
     rounding = _rounding(log_density, mode, high - low)
     if rounding > MAX_ROUNDING:
-        raise ArithmeticError("the density is too rough to integrate")
+        raise ArithmeticError("the density is not smooth enough to integrate")
     tolerance = max(TOLERANCE, 4.0 * rounding)
     done_nodes: list[FloatArray] = []
     done_terms: list[FloatArray] = []
     total = sums.sum()
     while len(edges):
         if len(edges) > MAX_PANELS:
-            raise ArithmeticError("the density is too rough to integrate")
+            raise ArithmeticError("the density is not smooth enough to integrate")
         middle = edges.mean(axis=1)
         halves = np.stack(
             [np.stack([edges[:, 0], middle], axis=1), np.stack([middle, edges[:, 1]], axis=1)],
@@ -127,7 +127,7 @@ def integrate_log_density(log_density: LogDensity) -> Quadrature:
 
 
 def _window(log_density: LogDensity) -> tuple[float, float, float]:
-    """Mode and window of the density, from a grid that grows until both ends are negligible."""
+    """Return mode and window of the density; the grid grows until both ends are negligible."""
     low, high, step = -16.0, 16.0, 0.5
     grid = np.arange(low, high + step, step)
     values = log_density(grid)
@@ -140,7 +140,7 @@ def _window(log_density: LogDensity) -> tuple[float, float, float]:
             break
         if high - low > MAX_REACH:
             raise ArithmeticError("the density does not fall off: its integral is infinite")
-        # Far out, hyper-parameter densities are straight lines in logs: the step may grow.
+        # In the far tails, log densities of hyper-parameters are linear: the step may grow.
         reach = high - low
         more = np.arange(1, 65) * (reach / 64.0)
         if open_left:
@@ -163,9 +163,10 @@ def _window(log_density: LogDensity) -> tuple[float, float, float]:
 
 
 def _rounding(log_density: LogDensity, mode: float, width: float) -> float:
-    """Rounding error of the log density: its second differences where it is flat.
+    """Estimate the rounding error of the log density by second differences near the mode.
 
-    A sharp prior subtracts large terms; asking for more digits than are left would never end.
+    A sharp prior subtracts large terms. With a tolerance below the rounding error the panels would
+    be halved forever.
     """
     steps = np.arange(-8, 9, dtype=np.float64)
     values = log_density(mode + 1e-8 * width * steps)
@@ -173,7 +174,7 @@ def _rounding(log_density: LogDensity, mode: float, width: float) -> float:
 
 
 def _golden(log_density: LogDensity, low: float, high: float) -> float:
-    """Maximum between two points, to about the square root of machine precision."""
+    """Return the maximum between two points, to about the square root of machine precision."""
     ratio = (np.sqrt(5.0) - 1.0) / 2.0
     for _ in range(45):
         inner = np.array([high - ratio * (high - low), low + ratio * (high - low)])
@@ -186,7 +187,7 @@ def _golden(log_density: LogDensity, low: float, high: float) -> float:
 
 
 def _crossing(log_density: LogDensity, floor: float, outside: float, inside: float) -> float:
-    """A point just outside the place where the density crosses ``floor``, by bisection."""
+    """Return a point just outside the crossing of the density and ``floor``, by bisection."""
     for _ in range(12):
         middle = (outside + inside) / 2.0
         if log_density(np.array([middle]))[0] > floor:

@@ -1,8 +1,8 @@
-"""The shape of a categorical table: how many labels, and how many values each feature has.
+"""Shape of a categorical table: number of labels, and number of values of each feature.
 
 Features have different numbers of values, so counts are stored *flat*: the values of all features
-lie side by side on one axis of ``num_cells`` cells, feature after feature. No padding, so a table
-with one feature of 1,000 values and fifty binary ones costs 1,100 cells and not 51,000.
+are on one axis of ``num_cells`` cells, one feature after another, without padding. A table with one
+feature of 1,000 values and fifty binary ones has 1,100 cells instead of 51,000.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Schema:
 
     @cached_property
     def cell_feature(self) -> NDArray[np.int64]:
-        """The feature to which each cell belongs; shape ``(C,)``."""
+        """Feature of each cell; shape ``(C,)``."""
         return np.repeat(np.arange(self.num_features), self.num_values)
 
     def cells_of(self, feature: int) -> slice:
-        """The slice of the cell axis that holds the values of one feature."""
+        """Return the slice of the cell axis that holds the values of a feature."""
         return slice(int(self.offsets[feature]), int(self.offsets[feature + 1]))
 
     def sum_values(self, cells: NDArray[Any]) -> NDArray[Any]:

@@ -1,1 +1,1 @@
-"""What the fits are worth: evidence, decisions, partition summaries."""
+"""Evaluation of fitted models: losses, leave-one-out, cross-validation and learning curves."""

@@ -1,8 +1,8 @@
-"""How well clusters found without labels foretell labels.
+"""Accuracy of a clustering as a classifier.
 
-Every cluster is given the class that most of its training rows have, and the classes of rows that
-were not trained on are foretold by their clusters (Kalton et al. 2001, section 4). Clusters that no
-training row is in foretell the most common class of all.
+Every cluster predicts the majority class of its training rows, and the accuracy is that of test
+rows (Kalton et al. 2001, section 4). Clusters without training rows predict the most common class
+of all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class MeanAccuracy(NamedTuple):
-    """Mean of the accuracies of all folds, its standard error, and the accuracies."""
+    """Mean accuracy over folds, its standard error, and the accuracies of the folds."""
 
     mean: float
     standard_error: float
@@ -32,7 +32,7 @@ class MeanAccuracy(NamedTuple):
 
 
 class Correlation(NamedTuple):
-    """Correlation of two accuracies, the share of variance that it explains, and its p-value."""
+    """Correlation of two accuracies, share of variance explained, and p-value."""
 
     r: float
     explained: float
@@ -42,7 +42,7 @@ class Correlation(NamedTuple):
 def majority_accuracy(
     train_clusters: ArrayLike, train_classes: ArrayLike, clusters: ArrayLike, classes: ArrayLike
 ) -> float:
-    """Share of rows whose class is the most common one of the training rows in their cluster.
+    """Return the share of rows whose class is the majority class of their cluster.
 
     Examples
     --------
@@ -52,26 +52,26 @@ def majority_accuracy(
     names, codes = np.unique(np.asarray(train_classes), return_inverse=True)
     own = np.asarray(train_clusters)
     common = names[np.bincount(codes).argmax()]
-    told = {
+    majority = {
         cluster: names[np.bincount(codes[own == cluster]).argmax()] for cluster in np.unique(own)
     }
-    found = [told.get(cluster, common) for cluster in np.asarray(clusters)]
-    return float(np.mean(np.asarray(found) == np.asarray(classes)))
+    predicted = [majority.get(cluster, common) for cluster in np.asarray(clusters)]
+    return float(np.mean(np.asarray(predicted) == np.asarray(classes)))
 
 
 def clustering_accuracy(
     clusterer: Any, X: Any, y: ArrayLike, *, folds: int = 10, random_state: int = 0
 ) -> MeanAccuracy:
-    """Accuracy of a clusterer's clusters on rows left out, over stratified folds.
+    """Return the accuracy of a clusterer on test rows, over stratified folds.
 
     Parameters
     ----------
     clusterer
-        Has ``fit`` and ``predict``; cloned for every fold. It never sees ``y``.
+        Estimator with ``fit`` and ``predict``; cloned for every fold and fitted without ``y``.
     X
         Rows.
     y
-        Their classes.
+        Classes of the rows.
     folds
         Number of folds.
     random_state
@@ -87,7 +87,7 @@ def clustering_accuracy(
     classes = np.asarray(y)
     values = np.array(
         [
-            _on_rows_left_out(clusterer, X, classes, train, test)
+            _test_accuracy(clusterer, X, classes, train, test)
             for train, test in _splits(classes, folds, random_state)
         ]
     )
@@ -101,7 +101,7 @@ def _splits(classes: NDArray[Any], folds: int, random_state: int) -> Any:
     return splits.split(np.zeros(len(classes)), classes)
 
 
-def _on_rows_left_out(
+def _test_accuracy(
     clusterer: Any,
     X: Any,
     classes: NDArray[Any],
@@ -125,7 +125,7 @@ def clustering_learning_curve(
     folds: int = 10,
     random_state: int = 0,
 ) -> pd.DataFrame:
-    """Accuracy on rows left out against the number of rows trained on, in steps.
+    """Return the accuracy on test rows for increasing numbers of training rows.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def clustering_learning_curve(
     for train, test in _splits(classes, folds, random_state):
         order = rng.permutation(train)
         for size in [*range(step, len(order), step), len(order)]:
-            accuracy = _on_rows_left_out(clusterer, X, classes, order[:size], test)
+            accuracy = _test_accuracy(clusterer, X, classes, order[:size], test)
             found.append((size, accuracy))
     frame = pd.DataFrame(found, columns=["rows", "accuracy"])
     curve = frame.groupby("rows")["accuracy"].agg(["mean", "sem"]).reset_index()
@@ -154,7 +154,7 @@ def clustering_learning_curve(
 
 
 def accuracy_correlation(supervised: ArrayLike, unsupervised: ArrayLike) -> Correlation:
-    """How far accuracies with labels foretell those without, over data sets and learners.
+    """Return the correlation of supervised and unsupervised accuracies over data sets and learners.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""What each cluster of groups has learned: how far a feature value speaks for a label.
+"""Log ratios of feature probabilities between labels, for each cluster of groups.
 
-Under naive Bayes all that a row's features say about two labels is the sum over features of
+Under naive Bayes the features of a row discriminate between two labels by the sum over features of
 ``log theta_{y=1,f,x} / theta_{y=0,f,x}`` (thesis, section 4.1 and Figure 4-2). With more than two
-labels one label is held against the rest, weighed by how common they are in the cluster,
+labels one label is compared with the others, weighted by their frequencies in the cluster,
 
     log theta_{k,y,f,x} - log sum_{y' != y} w_{k,y'} theta_{k,y',f,x},
     w_{k,y'} = (m_{k,y'} + alpha_{y'}) / sum_{y'' != y} (m_{k,y''} + alpha_{y''}).
@@ -32,23 +32,24 @@ FloatArray = NDArray[np.float64]
 def cluster_log_ratios(
     model: Any, data: GroupedTable, partition: ArrayLike, label: Any = None
 ) -> FloatArray:
-    """Log ratio of each feature value under a label against the rest, in each cluster; ``(K, C)``.
+    """Return the log ratio of each feature value, a label against the rest, per cluster.
 
     Parameters
     ----------
     model
-        A `ClusteredNaiveBayes`, whose priors are used.
+        A `ClusteredNaiveBayes`, which provides the priors.
     data : GroupedTable
         The table.
     partition : (U,)
-        The clusters, for example ``posterior.map_partition()`` or ``posterior.partition()``.
+        Cluster of each group, for example ``posterior.map_partition()`` or
+        ``posterior.partition()``.
     label
-        The label that positive values speak for; the last of ``data.label_values`` by default.
+        The label that positive values favour; the last of ``data.label_values`` by default.
 
     Returns
     -------
     (K, C)
-        Clusters in the order of their first group; feature values feature after feature.
+        Clusters in the order of their first group; feature values on the flat cell axis.
 
     Examples
     --------
@@ -58,13 +59,13 @@ def cluster_log_ratios(
     (9, 80)
     """
     if not isinstance(model, PartitionModel):
-        raise TypeError(f"clusters need a ClusteredNaiveBayes, got {type(model).__name__}")
+        raise TypeError(f"model must be a ClusteredNaiveBayes, got {type(model).__name__}")
     if data.num_labels < 2:
-        raise ValueError("a log ratio needs at least two labels")
+        raise ValueError("log ratios need at least two labels")
     chosen = data.num_labels - 1 if label is None else data.label_code(label)
     counts, z = data.counts(), first_occurrence(partition)
     parameters: Any = model
-    theta = parameters.posterior_mode(counts, z).theta  # of each group; alike within a cluster
+    theta = parameters.posterior_mode(counts, z).theta  # one per group, equal within a cluster
     theta = theta[np.unique(z, return_index=True)[1]]
     weights = merge_groups(counts, z).labels + model.label_parameters(counts.schema)
     weights[:, chosen] = 0.0

@@ -1,12 +1,12 @@
-"""Folds of rows left out together, each predicted from all other rows.
+"""Cross-validation with folds that are stratified by group.
 
-The thesis (section 4.3, Figure 4-8) leaves out 5 % of the rows at a time. Here the folds divide
-each group's labelled rows evenly at random, so that every row is left out exactly once, and every
-fold takes its share of every group. Rows that have no label stay in every training table.
+The thesis (section 4.3, Figure 4-8) leaves out 5 % of the rows at a time. Here the folds divide the
+labelled rows of each group evenly at random, so that every row is left out exactly once and every
+fold has its share of every group. Rows without a label stay in every training table.
 
-Fitting again is a matter of counting where the model has a closed form, a sum over partitions for
-Clustered Naive Bayes with few groups, and sampling elsewhere;
-:func:`bayes_lcs.inference.condition.condition` chooses.
+A refit only counts rows if the model has a closed form, sums over partitions for Clustered Naive
+Bayes with few groups, and samples otherwise;
+:func:`bayes_lcs.inference.condition.condition` chooses the method.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ IntArray = NDArray[np.int64]
 
 
 def folds_by_group(data: GroupedTable, num_folds: int, seed: int = 0) -> IntArray:
-    """The fold of each labelled row, -1 for rows without a label; ``(N,)``.
+    """Return the fold of each labelled row, and -1 for rows without a label; ``(N,)``.
 
-    Each group's rows are dealt out in random order, starting at a random fold: no two folds differ
-    by more than one row of any group, and groups of few rows do not all fall into the first folds.
+    The rows of each group are assigned to the folds in turn, in random order and starting at a
+    random fold. Folds therefore differ by at most one row of any group, and small groups are not
+    all in the first folds.
 
     Examples
     --------
@@ -65,34 +66,36 @@ def cross_validate(
     chains: int = 2,
     progress: bool | None = None,
 ) -> LeftOut:
-    """Predict every labelled row from a table without a share of every group's rows.
+    """Predict every labelled row from a model fitted without the row's fold.
 
     Parameters
     ----------
     model
         Any of the sharing models.
     data : GroupedTable
-        Rows without a label are never left out.
+        The table; rows without a label are never left out.
     fraction
-        Share of each group's labelled rows that is left out at a time; ``1 / fraction`` folds.
+        Share of each group's labelled rows per fold; there are ``1 / fraction`` folds.
     seed
-        Of the folds, and of the sampler.
+        Seed of the folds and of the sampler.
     method, draws, chains
-        How each fold is fitted; see :func:`bayes_lcs.inference.condition.condition`. Clustered
-        Naive Bayes is exact up to 16 groups under ``"auto"``, and up to 24 under ``"exact"``.
+        Inference method of each fold; see :func:`bayes_lcs.inference.condition.condition`.
+        Clustered Naive Bayes is exact up to 16 groups with ``"auto"``, and up to 24 with
+        ``"exact"``.
     progress
         Show a progress bar over the folds; None shows one on a terminal.
 
     Returns
     -------
     LeftOut
-        Its ``method`` says how the folds were fitted, its ``fits`` whether each converged.
+        Predictions; ``method`` names the inference method and ``fits`` has the convergence
+        diagnostics of each fold.
 
     Warns
     -----
     SamplingWarning
-        Once, with the folds of which R-hat exceeds 1.01, effective draws are below 400, or a
-        diagnosed quantity never varied.
+        If in any fold R-hat exceeds 1.01, the effective sample size is below 400, or a diagnosed
+        quantity never varied; one warning for all folds.
 
     Examples
     --------
@@ -122,14 +125,14 @@ def cross_validate(
                     progress=False,
                 )
                 probabilities[held_out] = posterior.predict_proba(data.take(held_out))
-                how, fits[f"fold {fold}"] = _how(posterior), judge(posterior)
+                how, fits[f"fold {fold}"] = _method_name(posterior), judge(posterior)
             tick()
     warn_of_fits(fits, draws, chains)
     how = f"{how} in {num_folds} folds"
     return LeftOut(data, rows, probabilities[rows], how, fits=fits)
 
 
-def _how(posterior: object) -> str:
+def _method_name(posterior: object) -> str:
     if isinstance(posterior, PosteriorDraws):
         return f"{posterior.num_draws} draws"
     return "sum over partitions" if isinstance(posterior, ClusteredPosterior) else "closed form"

@@ -1,4 +1,4 @@
-"""Exact leave-one-out of Clustered Naive Bayes from one sum over all partitions.
+"""Exact leave-one-out predictions of Clustered Naive Bayes from one sum over all partitions.
 
 Given the partition, a row of group ``u`` depends only on the block ``T`` that holds ``u``. With
 ``q_u(T)`` the posterior probability of that block and ``p_T(y, x)`` the predictive of the row from
@@ -6,17 +6,17 @@ the block's counts without the row (and the group's own label counts without it)
 
     P(y | x_i, D_-i)  is proportional to  sum_{T with u} q_u(T) p_T(y, x_i) / p_T(y_i, x_i),
 
-by the identity in :mod:`bayes_lcs.evaluation.loo`. The sum starts with the most probable
-blocks and ends for a row once those still to come, of total probability ``r``, can move none of
-its probabilities by more than `LEAVE_OUT_ERROR`. A ratio may be far larger than one, so that is
-decided from a bound on it over all blocks with ``u``: label factors are the group's own, and each
-feature's factors
+by the identity in :mod:`bayes_lcs.evaluation.loo`. The sum starts with the most probable blocks. It
+ends for a row once the remaining blocks, of total probability ``r``, can change none of its
+probabilities by more than `LEAVE_OUT_ERROR`. As ratios may be far larger than one, this is decided
+by a bound over all blocks with ``u``: the label factors do not depend on the block, and the factors
+of each feature
 
     (n_{T,y,f,x} + beta_{y,f,x}) / (n_{T,y,f,.} + beta_{y,f,.})     and its inverse for y_i
 
-are mediants of the members' fractions, largest when the groups of the largest fractions join:
-sorting the groups gives each maximum exactly. The product of these maxima bounds the ratio.
-(The block probabilities are those of the recursion: one that it rounds to zero is left out.)
+are mediants of the members' fractions. A mediant is largest for the groups with the largest
+fractions, so sorting the groups gives each maximum exactly. The product of the maxima bounds the
+ratio. (Block probabilities are those of the recursion; blocks that it rounds to zero are left out.)
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.naive_bayes import log_feature_likelihood
 from bayes_lcs.inference.exact.posterior import ClusteredPosterior
 
-__all__ = ["log_left_out_blocks"]
+__all__ = ["log_loo_ratios"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 LEAVE_OUT_ERROR = 1e-10
-"""Largest error of a probability from leaving out improbable blocks."""
+"""Maximum error of a probability from leaving out improbable blocks."""
 
 
-def log_left_out_blocks(
+def log_loo_ratios(
     posterior: ClusteredPosterior, features: NDArray, groups: IntArray, labels: IntArray
 ) -> FloatArray:
-    """``log sum_T q_u(T) p_T(y, x_i) / p_T(y_i, x_i)`` of rows of the training table, ``(N, L)``.
+    """Return ``log sum_T q_u(T) p_T(y, x_i) / p_T(y_i, x_i)`` of training rows, ``(N, L)``.
 
-    The entry of a row's own label is the log of the probability of the blocks summed: nearly 0.
+    The entry of a row's own label is the log total probability of the blocks, which is nearly 0.
     """
     result = np.empty((len(labels), posterior.data.num_labels))
     counts = posterior.data.counts()
@@ -73,7 +73,7 @@ def _one_group(
         total[active] = np.logaddexp(total[active], np.logaddexp.reduce(term, axis=0))
         if blocks.left <= 0:
             break
-        # What is left adds at most this much; relative to the sum so far, that is the error.
+        # The remaining blocks add at most this much; relative to the sum so far it is the error.
         missing = np.log(blocks.left) + bound[active]
         so_far = np.logaddexp.reduce(total[active], axis=1)
         active = active[missing > np.log(LEAVE_OUT_ERROR) + so_far]
@@ -89,12 +89,12 @@ def _log_ratios(
     features: NDArray,
     labels: IntArray,
 ) -> FloatArray:
-    """``log p_T(y, x_i) / p_T(y_i, x_i)`` under each of ``K`` blocks; ``(K, N, L)``."""
+    """Return ``log p_T(y, x_i) / p_T(y_i, x_i)`` under each of ``K`` blocks; ``(K, N, L)``."""
     schema = blocks.schema
     rows = np.arange(len(labels))
     pseudo = blocks.features + feature_prior
     totals = schema.sum_values(pseudo)[..., schema.cell_feature]
-    # A row's own cells hold the row: there the counts without it are one fewer.
+    # The counts of a row's own cells include the row; without it they are one smaller.
     less = (blocks.features > 0).astype(np.float64)
     log_theta = np.log(pseudo / totals)
     log_less = np.log((pseudo - less) / (totals - less))
@@ -108,7 +108,7 @@ def _log_ratios(
 def _log_label_odds(
     label_counts: IntArray, label_prior: FloatArray, labels: IntArray
 ) -> FloatArray:
-    """Log odds of each label against the row's own in its group, without the row; ``(N, L)``."""
+    """Return log odds of each label against the row's own, without the row; ``(N, L)``."""
     rows = np.arange(len(labels))
     pseudo = np.tile(label_counts + label_prior, (len(labels), 1))
     pseudo[rows, labels] -= 1.0
@@ -124,7 +124,7 @@ def _log_largest_ratio(
     features: NDArray,
     labels: IntArray,
 ) -> FloatArray:
-    """``log`` of a bound on ``sum_y p_T(y, x_i) / p_T(y_i, x_i)`` over all ``T`` with the group."""
+    """Return the log of a bound on ``sum_y p_T(y, x_i) / p_T(y_i, x_i)`` over all ``T`` with u."""
     schema = counts.schema
     wide = schema.cell_feature
     value = counts.features.astype(np.float64)
@@ -135,7 +135,7 @@ def _log_largest_ratio(
     rows = np.arange(len(labels))
     up = _largest_mediant(own_value, own_whole, value[others], whole[others])
     upper = log_feature_likelihood(schema, np.log(up), features)
-    # A row's own cells hold the row: there the counts without it are one fewer.
+    # The counts of a row's own cells include the row; without it they are one smaller.
     less = (value[group] > 0).astype(np.float64)
     down = _largest_mediant(own_whole - less, own_value - less, whole[others], value[others])
     inverse = log_feature_likelihood(schema, np.log(down), features)[rows, labels]
@@ -149,10 +149,10 @@ def _log_largest_ratio(
 def _largest_mediant(
     top: FloatArray, bottom: FloatArray, more_top: FloatArray, more_bottom: FloatArray
 ) -> FloatArray:
-    """``max_S (top + sum_S more_top) / (bottom + sum_S more_bottom)`` over all sets ``S``.
+    """Return ``max_S (top + sum_S more_top) / (bottom + sum_S more_bottom)`` over all sets ``S``.
 
-    ``(L, C)`` and ``(V, L, C)`` to ``(L, C)``. The best set takes its members in the order of
-    their own fractions, so that only ``V + 1`` sets are tried.
+    ``(L, C)`` and ``(V, L, C)`` to ``(L, C)``. The best set consists of the members with the
+    largest fractions, so only ``V + 1`` sets are compared.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         fraction = np.nan_to_num(more_top / more_bottom, nan=-1.0, posinf=np.inf)

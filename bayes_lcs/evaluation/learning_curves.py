@@ -1,15 +1,15 @@
-"""How the loss on rows held out falls as the training rows of each group become more.
+"""Learning curves: loss on test rows as a function of the training rows of each group.
 
-The thesis's protocol (section 4.1, Figure 4-1; section 4.2, Figure 4-3): a random set of ``n`` rows
-of each group is trained on and the group's other rows are predicted, for ``n`` from few to all but
-one, ten times over. The models that share are trained on ``n`` rows *of every group*: that is
-``others="same"``. Ours, and the question that sharing is meant to answer, is ``others="all"``: a
-group of which ``n`` rows are known joins groups whose rows are all known.
+Protocol of the thesis (section 4.1, Figure 4-1; section 4.2, Figure 4-3): train on a random set of
+``n`` rows of each group and predict the other rows of the group, for ``n`` from few to all but one,
+ten times. Models that share are trained on ``n`` rows *of every group*: ``others="same"``. The
+extension ``others="all"`` answers the question that sharing is meant for: a group with ``n`` known
+rows is added to groups whose rows are all known.
 
-Two differences. Within a repeat the training sets of growing ``n`` contain each other and, unless
-``test_fraction`` is None (the thesis's way), the rows held out are the same at every ``n``: steps
-of a curve then come from the training rows and not from the choice of what is predicted. And ``n``
-counts rows, not a share of each group's: a group too small for some ``n`` has no point there.
+There are two differences. Within a repeat the training sets are nested, and the test rows are the
+same for every ``n`` unless ``test_fraction`` is None (as in the thesis), so that differences along
+a curve are due to the training rows and not to the choice of test rows. And ``n`` is a number of
+rows instead of a share of the group: a group that is too small for some ``n`` has no point there.
 """
 
 from __future__ import annotations
@@ -54,50 +54,50 @@ def learning_curve(
     chains: int = 2,
     progress: bool | None = None,
 ) -> pd.DataFrame:
-    """Losses on rows held out, after training on ``n`` rows of each group.
+    """Return losses on test rows, after training on ``n`` rows of each group.
 
     Parameters
     ----------
     models
-        Models, or models by the names they are to have. All see the same rows.
+        Models, or a mapping of names to models. All use the same rows.
     data : GroupedTable
-        Labelled rows are drawn from; rows without a label are not used.
+        The table; rows without a label are not used.
     sizes
-        The training sizes ``n``, in rows of a group; 0 is allowed.
+        The training sizes ``n``, in rows per group; 0 is allowed.
     repeats
-        How often the rows are shuffled.
+        Number of random shuffles of the rows.
     others : {"same", "all"}
-        What is known of the other groups when a group is predicted: ``n`` rows of each (the
-        thesis; one fit a size), or all their rows (one fit a size and group).
+        Training rows of the other groups when a group is predicted: ``n`` rows of each (as in the
+        thesis; one fit per size), or all their rows (one fit per size and group).
     groups
-        The groups that are predicted, by name; all by default.
+        Names of the groups that are predicted; all by default.
     test_fraction
-        Share of each group's rows that is held out at every size; None holds out all that is not
-        trained on, as the thesis does.
+        Share of each group's rows that is held out at every size; None holds out all rows that are
+        not trained on, as in the thesis.
     losses
-        Loss matrices by name, beside 0-1 and log loss; see :func:`bayes_lcs.mean_loss`.
+        Loss matrices by name, in addition to 0-1 and log loss; see :func:`bayes_lcs.mean_loss`.
     seed
-        Of the shuffles, and of the sampler.
+        Seed of the shuffles and of the sampler.
     method, draws, chains
-        How each model is fitted; see :func:`bayes_lcs.inference.condition.condition`.
+        Inference method of each fit; see :func:`bayes_lcs.inference.condition.condition`.
     progress
         Show a progress bar; None shows one on a terminal.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each ``model``, ``group``, ``size`` and ``repeat``: ``num_rows`` held out,
-        whether the fit behind them can be trusted, and their mean ``zero_one_loss``, ``log_loss``
-        and the losses named. ``convergence`` is ``"exact"``, ``"converged"`` or ``"not
-        converged"``, or why R-hat cannot tell: ``"constant"``, ``"one chain"`` or ``"too few
-        draws"``. ``rhat`` is the worst R-hat and ``ess`` the fewest effective draws, NaN if there
+        One row for each ``model``, ``group``, ``size`` and ``repeat``, with ``num_rows`` held out,
+        convergence diagnostics of the fit, and the mean ``zero_one_loss``, ``log_loss`` and other
+        losses. ``convergence`` is ``"exact"``, ``"converged"`` or ``"not converged"``, or the
+        reason why R-hat is not available: ``"constant"``, ``"one chain"`` or ``"too few draws"``.
+        ``rhat`` is the largest R-hat and ``ess`` the smallest effective sample size, NaN if there
         are none.
 
     Warns
     -----
     SamplingWarning
-        Once, with the fits of which R-hat exceeds 1.01, effective draws are below 400, or a
-        diagnosed quantity never varied.
+        If in any fit R-hat exceeds 1.01, the effective sample size is below 400, or a diagnosed
+        quantity never varied; one warning for all fits.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def learning_curve(
     """
     import pandas as pd
 
-    named = _named(models)
+    named = _models_by_name(models)
     matrices = {"zero_one_loss": "zero-one", "log_loss": "log", **(losses or {})}
     if clash := set(KEYS) & set(matrices):
         raise ValueError(f"a loss cannot be named {sorted(clash)[0]!r}")
@@ -125,7 +125,7 @@ def learning_curve(
     if repeats < 1 or not len(sizes):
         raise ValueError("there must be at least one size and one repeat")
     labelled = data.labelled()
-    codes = _codes(labelled, groups)
+    codes = _group_codes(labelled, groups)
     _check_sizes(labelled, sizes, codes, test_fraction)
     rng = np.random.default_rng(seed)
     found = []
@@ -139,7 +139,9 @@ def learning_curve(
             ]
             for name, model in named.items():
                 for size in map(int, sizes):
-                    for train, held_out in _trials(orders, size, codes, others, test_fraction):
+                    for train, held_out in _train_test_splits(
+                        orders, size, codes, others, test_fraction
+                    ):
                         posterior = condition(
                             model,
                             labelled.take(train),
@@ -169,17 +171,17 @@ def learning_curve(
     return pd.DataFrame(found, columns=[*KEYS, *matrices])
 
 
-def _trials(
+def _train_test_splits(
     orders: list[IntArray],
     size: int,
     codes: list[int],
     others: str,
     test_fraction: float | None,
 ) -> Iterator[tuple[IntArray, dict[int, IntArray]]]:
-    """Training rows, and the rows held out of each group that is predicted from them."""
+    """Yield training rows, and the test rows of each group that is predicted from them."""
     training, held_out = [], {}
     for code, order in enumerate(orders):
-        first = _num_tested(len(order), test_fraction)
+        first = _num_test_rows(len(order), test_fraction)
         pool = order[first:]
         training.append(pool[:size])
         tested = order[:first] if test_fraction is not None else pool[size:]
@@ -192,29 +194,29 @@ def _trials(
         yield np.concatenate([*orders[:code], training[code], *orders[code + 1 :]]), {code: tested}
 
 
-def _num_tested(num_rows: int, test_fraction: float | None) -> int:
+def _num_test_rows(num_rows: int, test_fraction: float | None) -> int:
     return 0 if test_fraction is None else int(np.ceil(test_fraction * num_rows))
 
 
 def average_learning_curve(
     frame: pd.DataFrame, by: Sequence[str] = ("model", "size")
 ) -> pd.DataFrame:
-    """Means over the repeats of a learning curve, with standard errors over the repeats.
+    """Average a learning curve over its repeats, with standard errors over the repeats.
 
-    The groups of a repeat are averaged first, each weighing the same. The errors say how far the
-    means would move with other shuffles of the same rows, not with other groups.
+    The groups of a repeat are averaged first, with equal weights. The standard errors describe the
+    variation over shuffles of the same rows, not over groups.
 
     Parameters
     ----------
     frame
-        From `learning_curve`.
+        Result of `learning_curve`.
     by
         ``("model", "size")``, or ``("model", "group", "size")`` for a curve of each group.
 
     Returns
     -------
     pandas.DataFrame
-        The columns of ``by``, and each loss beside its ``..._standard_error``; NaN of one repeat.
+        The columns of ``by``, and each loss with its ``..._standard_error``; NaN for one repeat.
     """
     losses = [column for column in frame.columns if column not in KEYS]
     each = frame.groupby([*by, "repeat"], sort=False)[losses].mean()
@@ -224,7 +226,7 @@ def average_learning_curve(
     return means.join(errors)[columns].reset_index()
 
 
-def _named(models: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+def _models_by_name(models: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     if isinstance(models, Mapping):
         return dict(models)
     names = [model.name for model in models]
@@ -233,7 +235,7 @@ def _named(models: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     return dict(zip(names, models, strict=True))
 
 
-def _codes(data: GroupedTable, groups: Sequence[str] | None) -> list[int]:
+def _group_codes(data: GroupedTable, groups: Sequence[str] | None) -> list[int]:
     if groups is None:
         return list(range(data.num_groups))
     unknown = set(groups) - set(data.group_names)
@@ -245,14 +247,14 @@ def _codes(data: GroupedTable, groups: Sequence[str] | None) -> list[int]:
 def _check_sizes(
     data: GroupedTable, sizes: Sequence[int], codes: list[int], test_fraction: float | None
 ) -> None:
-    """Every size must leave some group with enough rows to train on and a row to predict."""
+    """Check that at every size some group has enough training rows and a row to predict."""
     if test_fraction is not None and not 0 < test_fraction < 1:
         raise ValueError(f"test_fraction must lie in (0, 1) or be None, got {test_fraction}")
     numbers = data.group_sizes[codes]
-    most = max((int(n) - max(_num_tested(int(n), test_fraction), 1) for n in numbers), default=0)
+    most = max((int(n) - max(_num_test_rows(int(n), test_fraction), 1) for n in numbers), default=0)
     for size in sizes:
         if not 0 <= size <= most:
             raise ValueError(
-                f"size {size} is not between 0 and {most}, the most rows that the largest group "
-                "can be trained on"
+                f"size {size} is not between 0 and {most}, the maximum number of training rows of "
+                "the largest group"
             )

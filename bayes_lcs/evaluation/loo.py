@@ -1,12 +1,12 @@
-"""Every row predicted from all others, without fitting again.
+"""Leave-one-out predictions without refits.
 
-Let ``s`` be all that a model leaves unknown once its parameters are integrated out: the partition,
-the prototype, a learned hyper-parameter, or nothing. For a labelled row ``i`` of a table ``D``,
-Bayes' rule run backwards gives the posterior without the row,
+Let ``s`` be the unknowns of a model after its parameters are integrated out: the partition, the
+prototype, a learned hyper-parameter, or nothing. For a labelled row ``i`` of a table ``D``, Bayes'
+rule gives the posterior without the row,
 
     p(s | D_-i)  is proportional to  p(s | D) / p(y_i, x_i | s, D_-i),
 
-and so, with ``p_s(y, x) = p(y, x | s, D_-i)`` from the counts less one row,
+and hence, with ``p_s(y, x) = p(y, x | s, D_-i)`` computed from the counts without the row,
 
     P(y | x_i, D_-i)  is proportional to  sum_s p(s | D) p_s(y, x_i) / p_s(y_i, x_i).
 
@@ -14,11 +14,11 @@ and so, with ``p_s(y, x) = p(y, x | s, D_-i)`` from the counts less one row,
 
 * one term for No-Sharing and Complete-Sharing: a closed form;
 * a quadrature where their feature prior is learned;
-* the blocks that may hold the row's group for Clustered Naive Bayes, exactly, in
+* an exact sum over the blocks that may contain the row's group for Clustered Naive Bayes, in
   :mod:`bayes_lcs.evaluation.exact_loo`;
-* the draws otherwise: importance sampling, whose weights ``1 / p_s(y_i, x_i)`` may be uneven.
-  ``effective_draws = (sum w)^2 / sum w^2`` says how many draws they are worth, on top of what the
-  draws of a chain are worth among themselves.
+* a sum over draws otherwise: importance sampling with weights ``1 / p_s(y_i, x_i)``, which may be
+  uneven. ``effective_draws = (sum w)^2 / sum w^2`` is their effective sample size; it does not
+  include the autocorrelation of the draws.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.naive_bayes import normalise_log
-from bayes_lcs.core.predictive import Informants
+from bayes_lcs.core.predictive import ConditionalPredictive
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.evaluation.exact_loo import log_left_out_blocks
+from bayes_lcs.evaluation.exact_loo import log_loo_ratios
 from bayes_lcs.evaluation.losses import MeanLoss, mean_loss
 from bayes_lcs.inference.exact.posterior import ClusteredPosterior, ExactPosterior
 from bayes_lcs.inference.posterior_draws import PosteriorDraws
-from bayes_lcs.models.base import learned_posterior
+from bayes_lcs.models.base import symmetric_prior_posterior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,32 +51,32 @@ __all__ = ["LeaveOutWarning", "LeftOut", "leave_one_out"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-LEAST_EFFECTIVE_DRAWS = 100.0
-"""A probability from 100 independent draws is good to about 0.05."""
+MIN_EFFECTIVE_DRAWS = 100.0
+"""A probability from 100 independent draws has a standard error of at most 0.05."""
 
 
 class LeaveOutWarning(UserWarning):
-    """Some rows are predicted from few effective draws; the message says what to do."""
+    """Some rows are predicted from few effective draws; the message says how to improve them."""
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Labelled rows of a table, each predicted without itself.
+    """Out-of-sample predictions of the labelled rows of a table.
 
     Attributes
     ----------
     data : GroupedTable
         The table.
     rows : (N,)
-        The rows that were predicted, by number.
+        Indices of the predicted rows.
     probabilities : (N, L)
         Probability of each label, in the order of ``data.label_values``.
     method
-        How they were obtained.
+        Method of computation.
     effective_draws : (N,), optional
-        Number of evenly weighted draws that those behind each row are worth; None if exact.
+        Effective sample size of the importance weights of each row; None if exact.
     fits
-        Of `bayes_lcs.cross_validate`: whether each fold's fit converged, by the fold's name.
+        Convergence diagnostics of each fold by its name, for `bayes_lcs.cross_validate`.
     """
 
     data: GroupedTable
@@ -88,22 +88,22 @@ class LeftOut:
 
     @property
     def labels(self) -> IntArray:
-        """The true labels, ``(N,)``."""
+        """True labels, ``(N,)``."""
         return self.data.labels[self.rows].astype(np.int64)
 
     @property
     def groups(self) -> IntArray:
-        """The group of each row, ``(N,)``."""
+        """Group of each row, ``(N,)``."""
         return self.data.groups[self.rows].astype(np.int64)
 
     def mean_loss(self, loss: Literal["zero-one", "log"] | ArrayLike = "zero-one") -> MeanLoss:
-        """The mean loss of all rows; the losses are those of :func:`bayes_lcs.mean_loss`."""
+        """Return the mean loss of all rows; see :func:`bayes_lcs.mean_loss` for the losses."""
         return mean_loss(self.probabilities, self.labels, loss)
 
     def loss_by_group(
         self, loss: Literal["zero-one", "log"] | ArrayLike = "zero-one"
     ) -> pd.DataFrame:
-        """The mean loss of each group's rows (thesis Figures 4-4 and 4-7), with standard errors."""
+        """Return the mean loss of each group with standard errors (thesis Figures 4-4, 4-7)."""
         import pandas as pd
 
         groups = self.groups
@@ -125,25 +125,25 @@ class LeftOut:
 
 
 def leave_one_out(posterior: Any, *, max_draws: int | None = 1000) -> LeftOut:
-    """Predict every labelled row of the training table from all rows but itself.
+    """Predict every labelled row of the training table from all other rows.
 
     Parameters
     ----------
     posterior
-        What `bayes_lcs.exact`, `bayes_lcs.sample` or
-        :func:`bayes_lcs.inference.condition.condition` returned.
+        Result of `bayes_lcs.exact`, `bayes_lcs.sample` or
+        :func:`bayes_lcs.inference.condition.condition`.
     max_draws
-        Of a sampled posterior, use at most this many draws, spread evenly; None for all.
+        Maximum number of draws of a sampled posterior to use, evenly spaced; None for all.
 
     Returns
     -------
     LeftOut
-        With ``probabilities``, ``method``, ``effective_draws`` and ``mean_loss()``.
+        Predictions, with ``probabilities``, ``method``, ``effective_draws`` and ``mean_loss()``.
 
     Warns
     -----
     LeaveOutWarning
-        Where the draws behind a row are worth fewer than 100.
+        If the effective sample size of any row is below 100.
 
     Examples
     --------
@@ -161,17 +161,17 @@ def leave_one_out(posterior: Any, *, max_draws: int | None = 1000) -> LeftOut:
     posterior = inner if isinstance(inner, PosteriorDraws) else posterior
     if not isinstance(posterior, ExactPosterior | PosteriorDraws):
         raise TypeError(
-            f"expected a posterior, of bl.exact or bl.sample, got {type(posterior).__name__}; of a "
-            "fitted classifier give classifier.posterior_"
+            f"expected a posterior from bl.exact or bl.sample, got {type(posterior).__name__}; for "
+            "a fitted classifier pass classifier.posterior_"
         )
     data = posterior.data
     data.require_rows()
     rows = np.flatnonzero(data.labels >= 0)
     labels, groups = data.labels[rows].astype(np.int64), data.groups[rows].astype(np.int64)
     if isinstance(posterior, ClusteredPosterior):
-        log_joint = log_left_out_blocks(posterior, data.features[rows], groups, labels)
+        log_joint = log_loo_ratios(posterior, data.features[rows], groups, labels)
         return LeftOut(data, rows, normalise_log(log_joint), "sum over partitions")
-    weighted: Iterator[tuple[float, Informants]]
+    weighted: Iterator[tuple[float, ConditionalPredictive]]
     if isinstance(posterior, PosteriorDraws) and posterior.is_certain:
         method, weighted = "closed form", ((0.0, one) for one in posterior.informants(1))
     elif isinstance(posterior, PosteriorDraws):
@@ -179,7 +179,10 @@ def leave_one_out(posterior: Any, *, max_draws: int | None = 1000) -> LeftOut:
         weighted = ((0.0, informants) for informants in posterior.informants(max_draws))
     else:
         learned = isinstance(posterior.model.feature_prior, Gamma)
-        method, weighted = "quadrature" if learned else "closed form", _nodes(posterior)
+        method, weighted = (
+            "quadrature" if learned else "closed form",
+            _weighted_predictives(posterior),
+        )
     log_joint, effective = _reweigh(weighted, data.features[rows], groups, labels)
     probabilities = normalise_log(log_joint)
     if method != "importance sampling":
@@ -189,27 +192,29 @@ def leave_one_out(posterior: Any, *, max_draws: int | None = 1000) -> LeftOut:
     return LeftOut(data, rows, probabilities, method, effective)
 
 
-def _nodes(posterior: ExactPosterior) -> Iterator[tuple[float, Informants]]:
-    """Of a known partition: log weights and informants, one for each value of a learned prior."""
+def _weighted_predictives(
+    posterior: ExactPosterior,
+) -> Iterator[tuple[float, ConditionalPredictive]]:
+    """Yield log weight and predictive at each quadrature node of a learned feature prior."""
     model = posterior.model
     counts = posterior.data.counts()
     if not isinstance(model.feature_prior, Gamma):
         yield 0.0, model.informants(counts)
         return
     blocks = replace(model, feature_prior=1.0).informants(counts).feature_counts
-    rule = learned_posterior(model.feature_prior, counts.schema, blocks)
+    rule = symmetric_prior_posterior(model.feature_prior, counts.schema, blocks)
     for node, log_weight in zip(rule.nodes, rule.log_weights, strict=True):
-        settled = replace(model, feature_prior=float(np.exp(node)))
-        yield float(log_weight), settled.informants(counts)
+        fixed = replace(model, feature_prior=float(np.exp(node)))
+        yield float(log_weight), fixed.informants(counts)
 
 
 def _reweigh(
-    weighted: Iterator[tuple[float, Informants]],
+    weighted: Iterator[tuple[float, ConditionalPredictive]],
     features: NDArray,
     groups: IntArray,
     labels: IntArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """``log sum_s p(s) p_s(y, x_i) / p_s(y_i, x_i)``, ``(N, L)``, and the effective draws."""
+    """Return ``log sum_s p(s) p_s(y, x_i) / p_s(y_i, x_i)``, ``(N, L)``, and effective draws."""
     own = np.arange(len(labels)), labels
     total: FloatArray | None = None
     log_sum = log_sum_of_squares = np.full(len(labels), -np.inf)
@@ -225,20 +230,19 @@ def _reweigh(
 
 
 def _warn(effective_draws: FloatArray, used: int) -> None:
-    low = effective_draws < LEAST_EFFECTIVE_DRAWS
-    if used < LEAST_EFFECTIVE_DRAWS:
+    low = effective_draws < MIN_EFFECTIVE_DRAWS
+    if used < MIN_EFFECTIVE_DRAWS:
         warnings.warn(
-            f"only {used} draws were used; draw more, or raise max_draws",
+            f"only {used} draws were used; draw more, or increase max_draws",
             LeaveOutWarning,
             stacklevel=3,
         )
     elif low.any():
         warnings.warn(
             f"{int(low.sum())} of {len(low)} rows are predicted from fewer than "
-            f"{LEAST_EFFECTIVE_DRAWS:.0f} effective draws (fewest: {effective_draws.min():.0f}): "
-            "these rows weigh so much in the posterior that the draws with them say little about "
-            "the posterior without them. Draw more and raise max_draws, or fit again without "
-            "such rows (bl.cross_validate)",
+            f"{MIN_EFFECTIVE_DRAWS:.0f} effective draws (fewest: {effective_draws.min():.0f}): "
+            "the posterior without one of these rows differs too much from the posterior with it. "
+            "Draw more and increase max_draws, or refit without such rows (bl.cross_validate)",
             LeaveOutWarning,
             stacklevel=3,
         )

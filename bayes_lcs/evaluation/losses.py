@@ -1,12 +1,12 @@
-"""What predictions cost once the labels are known, row by row and on average.
+"""Losses of predictions, per row and on average.
 
-Two kinds of loss, after thesis chapter 3. A loss *of decisions* is a matrix: each row is decided
-as :func:`bayes_lcs.core.decisions.decide` does, at the least expected loss, and pays the
-entry of its true label. The *log loss* judges the probabilities themselves: ``-log P(true label)``.
+There are two kinds of loss, after thesis chapter 3. A loss *of decisions* is a matrix: the decision
+of each row minimises the expected loss (:func:`bayes_lcs.core.decisions.decide`), and its loss is
+the entry for the true label. The *log loss* evaluates the probabilities: ``-log P(true label)``.
 
 Every mean over rows has a standard error, ``s / sqrt(N)`` with ``s`` the sample standard
-deviation. It treats rows as independent: it says how far the mean would move with other rows, and
-not with another training table.
+deviation. It assumes independent rows and describes the variation over test rows, not over training
+tables.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ THESIS_EXPONENTS = range(-8, 9)
 
 
 class MeanLoss(NamedTuple):
-    """A loss averaged over rows.
+    """Mean loss over rows with its standard error.
 
     Attributes
     ----------
     value
-        Mean loss of a row.
+        Mean loss.
     standard_error
-        Of the mean over rows; NaN for fewer than two rows, or where a row lost infinitely much.
+        Standard error of the mean; NaN for fewer than two rows, or if a loss is infinite.
     num_rows
         Number of rows.
     """
@@ -53,18 +53,18 @@ def row_losses(
     labels: ArrayLike,
     loss: Literal["zero-one", "log"] | ArrayLike = "zero-one",
 ) -> FloatArray:
-    """The loss of each row, ``(N,)``.
+    """Return the loss of each row, ``(N,)``.
 
     Parameters
     ----------
     probabilities : (N, L)
         Predicted probability of each label.
     labels : (N,)
-        The true labels as codes, none missing.
+        Codes of the true labels; none may be missing.
     loss : {"zero-one", "log"}, or (L, D)
-        ``"zero-one"``: 1 where the most probable label is wrong. ``"log"``: ``-log P(true)`` in
-        nats, infinite where that is zero. A matrix: rows are the true label, columns the
-        decisions; the decision of least expected loss is taken.
+        ``"zero-one"``: 1 if the most probable label is wrong. ``"log"``: ``-log P(true)`` in
+        nats, infinite if the probability is zero. A matrix: one row per true label and one column
+        per decision; the decision minimises the expected loss.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def row_losses(
     p = np.asarray(probabilities, dtype=np.float64)
     given = np.asarray(labels)
     if given.dtype.kind not in "iub":
-        raise TypeError(f"labels are integer codes of label values, got {given.dtype}")
+        raise TypeError(f"labels must be integer codes of label values, got {given.dtype}")
     y = given.astype(np.int64)
     if not (np.isfinite(p) & (p >= 0)).all():
         raise ValueError("probabilities must be finite and not negative")
@@ -106,7 +106,7 @@ def mean_loss(
     labels: ArrayLike,
     loss: Literal["zero-one", "log"] | ArrayLike = "zero-one",
 ) -> MeanLoss:
-    """The mean loss of rows with its standard error; the arguments are those of `row_losses`.
+    """Return the mean loss of rows with its standard error; see `row_losses` for the arguments.
 
     Examples
     --------
@@ -129,11 +129,11 @@ def asymmetric_loss_curve(
     exponents: Iterable[float] = THESIS_EXPONENTS,
     relative_to: str | None = None,
 ) -> pd.DataFrame:
-    """Mean loss under ``L_n`` of thesis eq. (4.16) for a range of ``n``, as in Figure 4-8.
+    """Return the mean loss under ``L_n`` of thesis eq. (4.16) for a range of ``n`` (Figure 4-8).
 
-    A false positive costs 1 and a false negative ``2^n``, so that the losses of the two ends
-    differ by factors of hundreds for any predictor; the ratio to the loss of a reference on the
-    same rows is what can be compared. Its standard error is that of the ratio of two paired means
+    A false positive costs 1 and a false negative ``2^n``, so the losses for small and large ``n``
+    differ by factors of hundreds for any predictor. The ratio to the loss of a reference on the
+    same rows is comparable. Its standard error is that of the ratio of two paired means
     ``r = mean(a) / mean(b)`` to first order (delta method), ``sd(a - r b) / (mean(b) sqrt(N))``.
 
     Parameters
@@ -145,14 +145,14 @@ def asymmetric_loss_curve(
     exponents
         The values of ``n``.
     relative_to
-        Name of the model that the others are compared with. None: the best decision that is the
-        same for every row, always 0 or always 1, whichever costs less on these rows.
+        Name of the reference model. None: the better constant decision, always 0 or always 1, on
+        these rows.
 
     Returns
     -------
     pandas.DataFrame
         ``model``, ``exponent``, ``loss`` and its ``standard_error``, ``relative_loss`` and its
-        ``relative_standard_error`` (NaN where the reference loses nothing), and ``relative_to``.
+        ``relative_standard_error`` (NaN if the reference has no loss), and ``relative_to``.
 
     Examples
     --------
@@ -165,12 +165,12 @@ def asymmetric_loss_curve(
     import pandas as pd
 
     if relative_to is not None and relative_to not in predictions:
-        raise ValueError(f"relative_to={relative_to!r} is none of {list(predictions)}")
+        raise ValueError(f"relative_to must be one of {list(predictions)}, got {relative_to!r}")
     y = np.asarray(labels, dtype=np.int64)
     for name, probabilities in predictions.items():
         if np.shape(probabilities) != (len(y), 2):
             raise ValueError(
-                f"L_n is about two labels: {name!r} must have shape ({len(y)}, 2), "
+                f"L_n is defined for two labels: {name!r} must have shape ({len(y)}, 2), "
                 f"got {np.shape(probabilities)}"
             )
     exponents = list(exponents)
@@ -183,7 +183,7 @@ def asymmetric_loss_curve(
             loss = asymmetric_loss(exponent)
             own = row_losses(probabilities, y, loss)
             if relative_to is None:
-                constant = loss[y]  # (N, 2): what always 0 and always 1 would cost each row
+                constant = loss[y]  # (N, 2): loss of each row under always 0 and always 1
                 reference = constant[:, np.argmin(constant.mean(axis=0))]
             else:
                 reference = row_losses(predictions[relative_to], y, loss)

@@ -1,1 +1,1 @@
-"""How beliefs meet data: the exact subset recursion, and samplers."""
+"""Posterior inference: exact sums over partitions, MCMC, AIS, SMC and EM."""

@@ -1,4 +1,4 @@
-"""A model given a table, by the best means there are: exactly where possible, else by sampling."""
+"""Posterior of a model given a table: exact where possible, else by sampling."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ if TYPE_CHECKING:
 
 __all__ = ["can_be_exact", "condition", "is_labelled"]
 
-MOST_EXACT_GROUPS = 16
-"""Up to here the exact posterior is a matter of a fifth of a second."""
+MAX_EXACT_GROUPS = 16
+"""Default limit, at which the exact posterior takes about a fifth of a second."""
 
 
 def is_labelled(data: GroupedTable) -> bool:
-    """Whether no label has to be summed over: a row without label and features says nothing."""
+    """Return True if no label has to be summed over.
+
+    Rows without label and without features are ignored, since they carry no information.
+    """
     return not ((data.labels < 0) & (data.features >= 0).any(axis=1)).any()
 
 
-def can_be_exact(model: Any, data: GroupedTable, max_groups: int = MOST_EXACT_GROUPS) -> bool:
-    """Whether predictions have a closed form, or a sum over partitions that takes no time."""
+def can_be_exact(model: Any, data: GroupedTable, max_groups: int = MAX_EXACT_GROUPS) -> bool:
+    """Return True for closed-form predictions, or a sum over the partitions of few groups."""
     if not is_labelled(data):
         return False
     if isinstance(model, KnownPartitionModel):
@@ -50,16 +53,16 @@ def condition(
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> ExactPosterior | PosteriorDraws:
-    """The posterior of a model given a table, ready to predict with ``predict_proba(rows)``.
+    """Compute the posterior of a model given a table, for ``predict_proba(rows)``.
 
     Parameters
     ----------
     method
-        ``"auto"`` is exact where :func:`can_be_exact`, and samples elsewhere.
+        ``"auto"`` is exact if :func:`can_be_exact`, and samples otherwise.
     draws, chains, seed
-        Of the sampler; half as many sweeps come before the first draw.
+        Parameters of the sampler, with half as many warm-up sweeps as draws.
     executor
-        Where the chains of the sampler run; None is this process.
+        Executor on which the chains of the sampler run; None for this process.
 
     Examples
     --------
@@ -78,6 +81,6 @@ def condition(
         model, data, draws=draws, chains=chains, seed=seed, progress=progress, executor=executor
     )
     if found.interrupted:
-        # The sampler keeps its draws at Ctrl-C, but whoever loops over tables wants to stop.
+        # The sampler returns its draws at Ctrl-C, but callers that loop over tables must stop.
         raise KeyboardInterrupt
     return found

@@ -1,8 +1,8 @@
-"""Posteriors as ArviZ trees: the only module that calls ``arviz_base``.
+"""Convert posteriors to ArviZ trees; the only module that calls ``arviz_base``.
 
-Groups ``posterior``, ``sample_stats``, ``observed_data`` and ``constant_data``; partitions are
-``z(chain, draw, group)`` as first-occurrence labels in uint16, uint32 beyond 65,536
-groups. Attributes are strings (JSON). ``arviz_stats`` is called on plain arrays, in
+The groups are ``posterior``, ``sample_stats``, ``observed_data`` and ``constant_data``. Partitions
+are ``z(chain, draw, group)`` as first-occurrence labels in uint16, or uint32 beyond 65,536 groups.
+Attributes are strings (JSON). ``arviz_stats`` is called on plain arrays, in
 :mod:`bayes_lcs.inference.diagnostics`.
 """
 
@@ -35,7 +35,7 @@ _LIBRARIES = ("jax", "numpyro", "numpy", "scipy", "arviz-base")
 
 
 def _provenance(model: Any, data: GroupedTable, method: str, seed: int) -> dict[str, str]:
-    """How a result was obtained, as strings: model, data hash, seed, method, versions."""
+    """Return the provenance of a result as strings: model, data hash, seed, method, versions."""
     versions = {"bayes_lcs": __version__, "python": platform.python_version()}
     versions.update({name: version(name) for name in _LIBRARIES})
     return {
@@ -59,7 +59,7 @@ def _tree(
 
     counted = data.arrays() if isinstance(data, CountedTable) else {}
     with warnings.catch_warnings():
-        # Few draws of many chains are no mistake here: the dimensions are named.
+        # ArviZ warns if there are more chains than draws, which is intended here.
         warnings.filterwarnings("ignore", message="Found chain dimension")
         return arviz_base.from_dict(
             {
@@ -98,7 +98,7 @@ def _tree(
 
 
 def exact_datatree(posterior: ExactPosterior, draws: int = 1000, seed: int = 0) -> xr.DataTree:
-    """Independent exact draws of the partition as an ArviZ tree.
+    """Draw independent partitions from an exact posterior, as an ArviZ tree.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def exact_datatree(posterior: ExactPosterior, draws: int = 1000, seed: int = 0) 
 
 
 def draws_datatree(draws: PosteriorDraws, seed: int) -> xr.DataTree:
-    """The draws of a collapsed sampler as an ArviZ tree."""
+    """Convert the draws of a collapsed sampler to an ArviZ tree."""
     constant: dict[str, Any] = {}
     if draws.latent_probability is not None:
         constant["latent_probability"] = draws.latent_probability
@@ -140,6 +140,6 @@ def draws_datatree(draws: PosteriorDraws, seed: int) -> xr.DataTree:
 
 
 def diagnose(tree: xr.DataTree) -> dict[str, dict[str, float]]:
-    """R-hat and effective sample sizes, as :func:`bayes_lcs.inference.diagnostics.diagnose`."""
+    """Compute R-hat and effective sizes by :func:`bayes_lcs.inference.diagnostics.diagnose`."""
     groups = (tree["sample_stats"], tree["posterior"])
     return diagnose_arrays({name: np.asarray(v) for group in groups for name, v in group.items()})

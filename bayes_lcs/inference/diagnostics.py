@@ -1,12 +1,12 @@
-"""Whether draws represent the posterior: R-hat and effective draws of whatever was sampled.
+"""Convergence diagnostics: R-hat and effective sample sizes of sampled quantities.
 
-The only module that calls ``arviz_stats``, on plain arrays ``(chains, draws, ...)``; R-hat is the
-rank-normalised split one of Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021 (eqs. 4 and 14),
-effective draws are those of the bulk and of the tails there.
+This is the only module that calls ``arviz_stats``, on plain arrays ``(chains, draws, ...)``. R-hat
+is the rank-normalised split R-hat of Vehtari, Gelman, Simpson, Carpenter and Bürkner 2021 (eqs. 4
+and 14); effective sample sizes are those of the bulk and the tails there.
 
-Diagnosed are invariants of the partition, because block numbers mean nothing, and what was learned.
-R-hat looks at ranks, and the same partition with its blocks in another order sums to another last
-digit: values of an invariant that differ by rounding alone are the same value here.
+The diagnosed quantities are invariants of the partition, since cluster numbers are arbitrary, and
+learned hyper-parameters. R-hat uses ranks, but sums over clusters in another order differ in the
+last digits: values of an invariant that differ by rounding errors are treated as equal.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Verdict = Literal["exact", "converged", "constant", "one chain", "too few draws"
 
 INVARIANTS = ("num_clusters", "largest", "entropy", "log_joint")
 LEARNED = ("concentration", "beta", "strength")
-WORST_RHAT = 1.01
-LEAST_ESS = 400.0
+MAX_RHAT = 1.01
+MIN_ESS = 400.0
 TAIL = 0.89
-"""Where the tails begin: ArviZ's default, but not at the mercy of a user's settings of ArviZ."""
+"""Probability of the interval between the tails: ArviZ's default, whatever a user has set there."""
 ROUNDING = 4096 * np.finfo(np.float64).eps
-"""Relative to the largest value; a sum over thousands of blocks is off by far less."""
-MOST_NAMES = 5
+"""Relative tolerance; rounding errors of sums over thousands of clusters are far smaller."""
+MAX_NAMES = 5
 _SEVERITY: tuple[Verdict, ...] = (
     "converged",
     "constant",
@@ -57,21 +57,21 @@ class SamplingWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
-    """How far the draws behind one fit can be trusted.
+    """Convergence diagnostics of one fit.
 
     Attributes
     ----------
     verdict
-        The worst of all quantities: ``"exact"`` where nothing was drawn; ``"converged"``;
-        ``"constant"`` where a quantity never varied, so that R-hat cannot judge it; ``"one
-        chain"`` where effective draws are enough, but R-hat had nothing to compare; ``"too few
-        draws"`` for both; ``"not converged"``.
+        The worst of all quantities: ``"exact"`` if nothing was drawn; ``"converged"``;
+        ``"constant"`` if a quantity never varied, so that R-hat is undefined; ``"one chain"`` if
+        effective draws suffice, but R-hat needs more chains; ``"too few draws"`` for both;
+        ``"not converged"``.
     rhat
-        The largest R-hat there is; NaN if there is none.
+        Largest R-hat; NaN if there is none.
     ess
-        The fewest effective draws, of bulk and tails; NaN if there are none.
+        Smallest effective sample size, of bulk and tails; NaN if there is none.
     quantities
-        What :func:`diagnose` found of each quantity.
+        Diagnostics of each quantity, from :func:`diagnose`.
     """
 
     verdict: Verdict
@@ -80,20 +80,20 @@ class Convergence:
     quantities: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
 
     def names(self, verdict: Verdict) -> tuple[str, ...]:
-        """The quantities on which this is the verdict."""
+        """Return the names of the quantities with this verdict."""
         return tuple(name for name, q in self.quantities.items() if verdict_on(q) == verdict)
 
 
-def diagnose(drawn: Mapping[str, NDArray]) -> dict[str, dict[str, float]]:
-    """R-hat and effective sample sizes of the invariants, and of what was learned.
+def diagnose(draws: Mapping[str, NDArray]) -> dict[str, dict[str, float]]:
+    """Compute R-hat and effective sample sizes of invariants and learned hyper-parameters.
 
-    Of a quantity with many entries the worst are given. What never varied has no R-hat: it is NaN
-    where all chains agree on the constant, and infinite where they do not.
+    For a quantity with many entries the worst values are returned. R-hat of a constant is NaN if
+    all chains agree on its value, and infinite if they do not.
 
     Parameters
     ----------
-    drawn
-        Arrays ``(chains, draws, ...)`` by name; other names than those diagnosed are passed over.
+    draws
+        Arrays ``(chains, draws, ...)`` by name; names that are not diagnosed are ignored.
 
     Examples
     --------
@@ -107,9 +107,9 @@ def diagnose(drawn: Mapping[str, NDArray]) -> dict[str, dict[str, float]]:
     """
     result = {}
     for name in (*INVARIANTS, *LEARNED):
-        if name not in drawn:
+        if name not in draws:
             continue
-        values = np.asarray(drawn[name], dtype=np.float64)
+        values = np.asarray(draws[name], dtype=np.float64)
         if name in INVARIANTS:
             values = _without_rounding(values)
         spread = np.ptp(values, axis=1)
@@ -143,7 +143,7 @@ def _measure(values: FloatArray) -> dict[str, float]:
 
 
 def _without_rounding(values: FloatArray) -> FloatArray:
-    """The values, those that differ by no more than rounding made equal."""
+    """Return the values with those made equal that differ by rounding errors only."""
     if not np.isfinite(values).all():
         return values
     distinct, place = np.unique(values, return_inverse=True)
@@ -153,7 +153,7 @@ def _without_rounding(values: FloatArray) -> FloatArray:
 
 
 def verdict_on(quantity: Mapping[str, float]) -> Verdict:
-    """What R-hat and effective draws say of one quantity that was drawn.
+    """Return the verdict on one quantity from its R-hat and effective sample sizes.
 
     Examples
     --------
@@ -165,13 +165,13 @@ def verdict_on(quantity: Mapping[str, float]) -> Verdict:
         return "constant"
     if np.isnan(rhat) and np.isnan(ess):
         return "too few draws"
-    if rhat > WORST_RHAT or not ess >= LEAST_ESS:
+    if rhat > MAX_RHAT or not ess >= MIN_ESS:
         return "not converged"
     return "one chain" if np.isnan(rhat) else "converged"
 
 
 def judge(posterior: object) -> Convergence:
-    """Diagnose what :func:`bayes_lcs.inference.condition.condition` returned.
+    """Diagnose a posterior from :func:`bayes_lcs.inference.condition.condition`.
 
     Examples
     --------
@@ -201,18 +201,18 @@ def warn_of_fits(
     remedy: str = "draw more (draws=)",
     stacklevel: int = 3,
 ) -> None:
-    """One warning for all fits of a call that did not converge, or of which none can tell.
+    """Issue one warning for all fits of a call that did not converge, or that cannot be diagnosed.
 
     Parameters
     ----------
     fits
-        By names that say which fit it was.
+        Diagnostics by the name of each fit.
     draws, chains
-        What was asked of the sampler.
+        Parameters of the sampler.
     remedy
-        What the caller's user can do.
+        Advice to the user.
     stacklevel
-        3 points to whoever called the caller.
+        3 points to the caller of the calling function.
     """
     constant, alone, few, poor = (
         {name: fit for name, fit in fits.items() if fit.verdict == verdict}
@@ -221,24 +221,24 @@ def warn_of_fits(
     found = []
     if poor:
         rhats = [fit.rhat for fit in poor.values() if not np.isnan(fit.rhat)]
-        worst = f"worst R-hat {max(rhats):.3f} (at most {WORST_RHAT} is wanted), " if rhats else ""
+        worst = f"worst R-hat {max(rhats):.3f} (should be at most {MAX_RHAT}), " if rhats else ""
         found.append(
             f"{_which(poor, len(fits))} did not converge: {worst}fewest effective draws "
-            f"{min(fit.ess for fit in poor.values()):.0f} (at least {LEAST_ESS:.0f} are wanted)"
+            f"{min(fit.ess for fit in poor.values()):.0f} (should be at least {MIN_ESS:.0f})"
         )
     if few:
         found.append(f"{_which(few, len(fits))} had too few draws for R-hat and effective draws")
     if found:
-        only = "only " if draws * chains < LEAST_ESS else ""
-        found.append(f"the sampler was asked for {only}draws={draws}, chains={chains}; {remedy}")
+        only = "only " if draws * chains < MIN_ESS else ""
+        found.append(f"the sampler used {only}draws={draws}, chains={chains}; {remedy}")
     if alone or (found and chains == 1):
-        found.append("R-hat compares chains, and there is one: run more (chains=)")
+        found.append("R-hat needs at least two chains: run more (chains=)")
     if constant:
         never = sorted({name for fit in constant.values() for name in fit.names("constant")})
         found.append(
             f"in {_which(constant, len(fits))} {', '.join(never)} never varied, so that R-hat "
-            "cannot say whether the chains converged: the posterior may be this certain, or they "
-            "are stuck; compare with more chains"
+            "cannot show whether the chains converged: the posterior may be this concentrated, or "
+            "the chains are stuck; compare with more chains"
         )
     if found:
         sentences = (text[0].upper() + text[1:] for text in found)
@@ -248,6 +248,6 @@ def warn_of_fits(
 def _which(names: Collection[str], total: int) -> str:
     if total == 1:
         return next(iter(names))
-    shown = list(names)[:MOST_NAMES]
+    shown = list(names)[:MAX_NAMES]
     more = f"; and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     return f"{len(names)} of {total} fits ({'; '.join(shown)}{more})"

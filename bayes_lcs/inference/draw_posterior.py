@@ -14,9 +14,9 @@ from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.data.grouped_table import GroupedTable
 from bayes_lcs.inference.mcmc import collapsed_gibbs, prototype
-from bayes_lcs.inference.mcmc.collapsed_gibbs import MOST_SINGLETONS
+from bayes_lcs.inference.mcmc.collapsed_gibbs import MAX_SINGLETONS
 from bayes_lcs.inference.mcmc.driver import ChainProblem, run_chains
-from bayes_lcs.inference.mcmc.executor_chains import spread_chains
+from bayes_lcs.inference.mcmc.executor_chains import run_chains_on_executor
 from bayes_lcs.inference.posterior_draws import PosteriorDraws
 from bayes_lcs.runtime.executors.protocol import Executor
 from bayes_lcs.runtime.memory import require_memory
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from bayes_lcs.core.model_protocols import PartitionModel
     from bayes_lcs.data.grouped_table import GroupedTable
 
-__all__ = ["draw_posterior", "drawn_partitions", "draws_memory"]
+__all__ = ["draw_posterior", "draws_memory", "sample_partitions"]
 
 BYTES_PER_NUMBER, NUMBERS_SEARCHED = 55.0, 2**25
-"""Memory of draws that are made, concatenated and searched for a partition estimate, which looks at
-no more numbers than this."""
+"""Memory of draws that are made, concatenated and searched for a partition estimate, which uses at
+most this many numbers."""
 BYTES_PER_STORED_NUMBER = 10.0
 """Memory of the other draws, which are only stored, in 16 bits, and concatenated."""
 
@@ -48,7 +48,7 @@ def draw_posterior(
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> PosteriorDraws:
-    """Draw all that is unknown; the arguments are those of :func:`bayes_lcs.sample`."""
+    """Draw all unknown quantities; the arguments are those of :func:`bayes_lcs.sample`."""
     _check_model_and_data(model, data)
     for name, value, least in (
         ("draws", draws, 1),
@@ -62,13 +62,13 @@ def draw_posterior(
             raise TypeError(f"{name} must be a whole number, got {value!r}")
         if value < least:
             raise ValueError(f"{name} must be at least {least}, got {value}")
-    collapsed_gibbs.start_of(start, data.num_groups)
+    collapsed_gibbs.resolve_start(start, data.num_groups)
     sweeps = draws // 2 if warmup is None else warmup
-    # Compiling the sampler takes memory too, but not where it is compiled already.
+    # The memory of the compiler is not counted, since the sampler may already be compiled.
     require_memory(
-        draws_memory(float(draws) * chains * _numbers_of_a_draw(model, data)),
+        draws_memory(float(draws) * chains * _size_of_draw(model, data)),
         f"keeping {draws:,} draws of {chains:,} chains",
-        "Take fewer draws or chains, or keep fewer of the sweeps with thin=",
+        "Use fewer draws or chains, or keep fewer of the sweeps with thin=",
     )
     build = partial(_build_problem, model, data, sweeps, split_merge, start)
     problem = build()
@@ -76,13 +76,13 @@ def draw_posterior(
     if executor is None:
         found = run_chains(problem, **numbers, progress=progress)
     else:
-        found = spread_chains(executor, build, problem, **numbers, progress=progress)
+        found = run_chains_on_executor(executor, build, problem, **numbers, progress=progress)
     info = dict(found.info)
     if isinstance(model, KnownPartitionModel):
         for name in ("num_clusters", "largest", "entropy", "moved", "split_merge_accepted"):
             del info[name]
     z = info.pop("z", None)
-    if z is None:  # the groups of a prototype model are all their own
+    if z is None:  # in a prototype model each group is a cluster of its own
         shape = (*info["log_joint"].shape, data.num_groups)
         z = np.broadcast_to(np.arange(data.num_groups), shape)
     else:
@@ -119,8 +119,8 @@ def draws_memory(num_numbers: float) -> float:
     return BYTES_PER_NUMBER * searched + BYTES_PER_STORED_NUMBER * (num_numbers - searched)
 
 
-def _numbers_of_a_draw(model: Any, data: GroupedTable) -> int:
-    """Places of groups, latent labels, and of a prototype model all that it draws."""
+def _size_of_draw(model: Any, data: GroupedTable) -> int:
+    """Return the size of a draw: clusters of groups, missing labels, prototypes and strengths."""
     labels, features = data.schema.num_labels, data.schema.num_features
     drawn = labels * (data.schema.num_cells + features) if isinstance(model, PrototypeModel) else 0
     return data.num_groups + int((data.labels < 0).sum()) + drawn
@@ -131,27 +131,27 @@ def _build_problem(
 ) -> ChainProblem:
     with jax.enable_x64(True):
         if isinstance(model, PrototypeModel):
-            return prototype.pose(model, data, num_adapt=warmup)
-        return collapsed_gibbs.pose(model, data, split_merge, start)
+            return prototype.build_problem(model, data, num_adapt=warmup)
+        return collapsed_gibbs.build_problem(model, data, split_merge, start)
 
 
 def _check_model_and_data(model: Any, data: Any) -> None:
     if isinstance(model, type):
-        raise TypeError(f"give a model, not its class: {model.__name__}()")
+        raise TypeError(f"model must be an instance, not a class; use {model.__name__}()")
     if not isinstance(data, GroupedTable):
         raise TypeError(
             f"data must be a GroupedTable, got {type(data).__name__}; make one with "
             "bl.GroupedTable.from_frame(frame, group=..., label=...) or bl.read_grouped(file, ...)"
         )
-    strangers = int((data.groups < 0).sum())
-    if strangers:
+    num_unknown = int((data.groups < 0).sum())
+    if num_unknown:
         raise ValueError(
-            f"{strangers} rows belong to groups that are not of this table, as in rows encoded for "
-            "prediction; make a table of all rows with bl.GroupedTable.from_frame"
+            f"{num_unknown} rows belong to groups that are not in this table, as in rows encoded "
+            "for prediction; make a table of all rows with bl.GroupedTable.from_frame"
         )
 
 
-def drawn_partitions(
+def sample_partitions(
     model: PartitionModel,
     data: GroupedTable,
     *,
@@ -163,24 +163,24 @@ def drawn_partitions(
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Partitions ``(chains, draws, U)`` and their ``log P(X, Y, z)`` ``(chains, draws)``.
+    """Draw partitions ``(chains, draws, U)`` and their ``log P(X, Y, z)`` ``(chains, draws)``.
 
-    Up to 256 groups chains start far apart, beyond they are grown: out of many blocks, which would
-    have to become fewer, chains of many groups do not find.
+    Up to 256 groups chains start far apart, beyond they are grown: with many groups, chains that
+    start with too many clusters do not mix.
 
     Raises
     ------
     KeyboardInterrupt
-        After Ctrl-C, also if there are draws: too few of them are of no use here.
+        After Ctrl-C, even if there are some draws.
     """
     numbers = {"draws": draws, "warmup": warmup, "chains": chains, "thin": thin, "seed": seed}
-    start = "apart" if data.num_groups <= MOST_SINGLETONS else "grown"
+    start = "apart" if data.num_groups <= MAX_SINGLETONS else "grown"
     build = partial(_build_problem, model, data, 0, 1, start)
     problem = build()
     if executor is None:
         found = run_chains(problem, **numbers, progress=progress)
     else:
-        found = spread_chains(executor, build, problem, **numbers, progress=progress)
+        found = run_chains_on_executor(executor, build, problem, **numbers, progress=progress)
     if found.interrupted:
         raise KeyboardInterrupt
     return found.info["z"].astype(np.int64), found.info["log_joint"]

@@ -1,12 +1,13 @@
-"""Integrals of smooth densities in a few dimensions: importance sampling around the mode.
+"""Estimate integrals of smooth densities in a few dimensions by importance sampling at the mode.
 
 The estimator is the mean of ``exp(log_density) / q`` over independent draws from
 
-    q = (1 - d) * Student-t(mode, inverse curvature) + d * broad,
+    q = (1 - d) * Student-t(mode, inverse curvature) + d * wide,
 
-where ``broad`` is the caller's prior. It is unbiased for the integral whatever the mode search
-did, and the second part bounds the weights: a second mode or a heavy tail cannot hide (Hesterberg
-1995, defensive mixtures). Its standard error is that of the mean weight.
+where ``wide`` is given by the caller, for example the prior. It is unbiased for the integral for
+any result of the mode search, and the second component bounds the weights, so that a second mode or
+a heavy tail is not missed (Hesterberg 1995, defensive mixtures). Its standard error is that of the
+mean weight.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import multivariate_t
 
-__all__ = ["Broad", "LogIntegral", "log_integral"]
+__all__ = ["LogIntegral", "WideProposal", "log_integral"]
 
 FloatArray = NDArray[np.float64]
 LogDensity = Callable[[FloatArray], FloatArray]
 
-BROAD_SHARE = 0.2
+WIDE_SHARE = 0.2
 DEGREES_OF_FREEDOM = 5
 
 
-class Broad(NamedTuple):
-    """A proposal that covers everything the density does: how to draw from it, its density."""
+class WideProposal(NamedTuple):
+    """Proposal that covers the support of the density, with its draws and its log density."""
 
     draw: Callable[[int, np.random.Generator], FloatArray]
     log_density: LogDensity
@@ -44,7 +45,7 @@ class LogIntegral(NamedTuple):
     value
         Log of the mean weight.
     standard_error
-        Of ``value``, by the delta method.
+        Standard error of ``value``, by the delta method.
     effective_draws
         ``(sum w)^2 / sum w^2``.
     """
@@ -55,7 +56,7 @@ class LogIntegral(NamedTuple):
 
 
 def _curvature(log_density: LogDensity, mode: FloatArray, step: float = 1e-3) -> FloatArray:
-    """Minus the Hessian at the mode by central differences, made safely positive definite."""
+    """Return minus the Hessian at the mode, by central differences, made positive definite."""
     dims = len(mode)
     moves = step * np.eye(dims)
     hessian = np.empty((dims, dims))
@@ -69,7 +70,7 @@ def _curvature(log_density: LogDensity, mode: FloatArray, step: float = 1e-3) ->
                 4 * step**2
             )
     eigenvalues, vectors = np.linalg.eigh(-hessian)
-    # Flat or wrong-signed directions are proposed as wide as a standard prior, not infinitely.
+    # Bound eigenvalues of flat or saddle directions, so that the proposal has a finite width.
     result: FloatArray = (vectors * np.maximum(eigenvalues, 0.05)) @ vectors.T
     return result
 
@@ -77,7 +78,7 @@ def _curvature(log_density: LogDensity, mode: FloatArray, step: float = 1e-3) ->
 def log_integral(
     log_density: LogDensity,
     start: FloatArray,
-    broad: Broad,
+    wide: WideProposal,
     num_draws: int,
     rng: np.random.Generator,
 ) -> LogIntegral:
@@ -88,18 +89,18 @@ def log_integral(
     log_density
         Vectorised over rows: ``(n, d)`` to ``(n,)``.
     start : (d,)
-        Where the search for the mode begins.
-    broad
-        The second part of the proposal.
+        Initial point of the search for the mode.
+    wide
+        Second component of the proposal.
 
     Examples
     --------
     The integral of ``exp(-x^2 / 2)`` is ``sqrt(2 pi)``:
 
     >>> from scipy.stats import norm
-    >>> wide = Broad(lambda n, rng: rng.normal(0, 3, (n, 1)),
+    >>> proposal = WideProposal(lambda n, rng: rng.normal(0, 3, (n, 1)),
     ...              lambda x: norm(0, 3).logpdf(x[:, 0]))
-    >>> result = log_integral(lambda x: -x[:, 0]**2 / 2, np.ones(1), wide, 4000,
+    >>> result = log_integral(lambda x: -x[:, 0]**2 / 2, np.ones(1), proposal, 4000,
     ...                       np.random.default_rng(0))
     >>> bool(abs(result.value - np.log(2 * np.pi) / 2) < 4 * result.standard_error)
     True
@@ -112,16 +113,16 @@ def log_integral(
     mode = np.asarray(found.x, dtype=np.float64)
     shape = np.linalg.inv(_curvature(log_density, mode))
     peak = multivariate_t(mode, shape, df=DEGREES_OF_FREEDOM, seed=rng)
-    num_broad = int(rng.binomial(num_draws, BROAD_SHARE))
+    num_wide = int(rng.binomial(num_draws, WIDE_SHARE))
     draws = np.concatenate(
         [
-            broad.draw(num_broad, rng),
-            np.asarray(peak.rvs(num_draws - num_broad)).reshape(-1, len(mode)),
+            wide.draw(num_wide, rng),
+            np.asarray(peak.rvs(num_draws - num_wide)).reshape(-1, len(mode)),
         ]
     )
     log_proposal = np.logaddexp(
-        np.log1p(-BROAD_SHARE) + np.atleast_1d(peak.logpdf(draws)),
-        np.log(BROAD_SHARE) + broad.log_density(draws),
+        np.log1p(-WIDE_SHARE) + np.atleast_1d(peak.logpdf(draws)),
+        np.log(WIDE_SHARE) + wide.log_density(draws),
     )
     log_weights = log_density(draws) - log_proposal
     log_weights = np.where(np.isnan(log_weights), -np.inf, log_weights)

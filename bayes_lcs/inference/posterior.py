@@ -1,4 +1,4 @@
-"""``bl.sample`` and the posterior it returns: partitions, predictions, decisions, diagnostics."""
+"""``bl.sample``, and the posterior that it returns."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ __all__ = ["Posterior", "sample"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MOST_DENSE_GROUPS = 4000
+MAX_DENSE_GROUPS = 4000
 BYTES_PER_PAIR = 12
-"""Of a sparse array: a number in 32 bits, with its place."""
+"""Memory of an entry of a sparse array: a number and its index, in 32 bits each, and some more."""
 
 
 class Posterior:
@@ -44,7 +44,7 @@ class Posterior:
     Attributes
     ----------
     model, data
-        What was sampled.
+        The model and the table.
     datatree : xarray.DataTree
         The draws in ArviZ's schema: ``datatree["posterior"]["z"]`` and so on.
     """
@@ -61,7 +61,7 @@ class Posterior:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run early."""
+        """True if Ctrl-C ended the run early."""
         return bool(json.loads(self.datatree.attrs.get("interrupted", "false")))
 
     @property
@@ -78,20 +78,20 @@ class Posterior:
         )
 
     def partitions(self) -> IntArray:
-        """All draws of the partition, chains one after the other, ``(S, U)``."""
+        """Return all draws of the partition, ``(S, U)``, with the chains concatenated."""
         return self.draws.partitions()
 
     def partition_estimate(self, loss: str = "vi", *, level: float = 0.95) -> PartitionEstimate:
-        """The partition of least expected loss, found by search, with its credible ball."""
+        """Search the partition with the smallest expected loss, and compute its credible ball."""
         z = np.asarray(self.datatree["posterior"]["z"])
         return estimate_partition(z.reshape(-1, z.shape[-1]), loss, level=level)
 
     def partition(self, loss: str = "vi") -> IntArray:
-        """The partition of least expected loss (``"vi"`` or ``"binder"``), ``(U,)``."""
+        """Return the partition ``(U,)`` with the smallest expected loss, "vi" or "binder"."""
         return self.partition_estimate(loss).partition
 
     def num_clusters(self) -> FloatArray:
-        """Posterior probability of each number of clusters; entry ``k`` for ``k`` clusters."""
+        """Return the posterior probability of each number of clusters ``k``, at entry ``k``."""
         counts = (
             np.asarray(self.datatree["posterior"]["z"]).max(axis=-1).reshape(-1).astype(np.int64)
             + 1
@@ -101,15 +101,15 @@ class Posterior:
     def coclustering(
         self, groups: Sequence[Any] | None = None
     ) -> FloatArray | scipy.sparse.csr_array:
-        """Share of the draws in which each pair of groups is together, ``(U, U)``.
+        """Return the share of draws in which each pair of groups shares a cluster, ``(U, U)``.
 
-        Beyond 4,000 groups a sparse array without the pairs that were never together; where that
-        would not fit into memory, it is refused.
+        Beyond 4,000 groups the result is a sparse array. A `MemoryError` is raised if it does not
+        fit into memory.
 
         Parameters
         ----------
         groups
-            Only these, given by names or codes, in this order; all by default.
+            Names or codes of the groups, in the order of the result; all groups by default.
         """
         z = np.asarray(self.datatree["posterior"]["z"])
         z = z.reshape(-1, z.shape[-1])
@@ -117,11 +117,11 @@ class Posterior:
             z = z[:, self.data.group_codes(groups)]
         z = z.astype(np.int64)
         num_draws, num_groups = z.shape
-        if num_groups <= MOST_DENSE_GROUPS:
+        if num_groups <= MAX_DENSE_GROUPS:
             return coclustering_matrix(z)
         import scipy.sparse
 
-        # Pairs that are together in the last draw alone, and as much again to multiply.
+        # Pairs in the same cluster in the last draw, twice for the buffers of the product.
         pairs = float((np.bincount(z[-1]).astype(np.float64) ** 2).sum())
         require_memory(
             2 * BYTES_PER_PAIR * pairs + 16.0 * z.size,
@@ -137,7 +137,7 @@ class Posterior:
         return (members @ members.T) / num_draws
 
     def diagnostics(self) -> dict[str, dict[str, float]]:
-        """R-hat and effective sample sizes of invariants of the partition."""
+        """Return R-hat and effective sample sizes of invariants of the partition."""
         return diagnose(self.datatree)
 
     def predict_proba(
@@ -147,18 +147,17 @@ class Posterior:
         unseen: Literal["missing", "error"] = "missing",
         max_draws: int | None = 200,
     ) -> FloatArray:
-        """Probability of each label for each row, averaged over the draws.
+        """Return the probability of each label for each row, averaged over the draws.
 
         Parameters
         ----------
         rows
-            New rows, of known groups or of groups never seen: a pandas, polars or Arrow frame, a
-            table, or the path of a CSV or Parquet file. None predicts the rows of the training
-            table that had no label.
+            New rows, of known or new groups: a pandas, polars or Arrow frame, a table, or the path
+            of a CSV or Parquet file. None predicts the rows of the training table without a label.
         unseen : {"missing", "error"}
-            What a feature value never seen in training is.
+            Treatment of feature values not seen in training: as missing, or an error.
         max_draws
-            At most this many draws are averaged, spread evenly over the chains; None for all.
+            Maximum number of draws that are averaged, evenly spaced in the chains; None for all.
 
         Returns
         -------
@@ -174,7 +173,9 @@ class Posterior:
         *,
         unseen: Literal["missing", "error"] = "missing",
     ) -> NDArray[Any]:
-        """Return the label of least expected loss for each row, in the type of the label column.
+        """Return the label with the smallest expected loss for each row.
+
+        Labels have the type of the label column.
 
         Parameters
         ----------
@@ -223,42 +224,44 @@ def sample(
 ) -> Posterior:
     """Draw from the posterior of a sharing model by collapsed Gibbs sampling.
 
-    Partition, missing labels and learned hyper-parameters are sampled, and of a `Prototype` the
-    prototypes and strengths; the groups' naive Bayes parameters are integrated out.
+    The partition, missing labels and learned hyper-parameters are sampled; for a `Prototype` model
+    also the prototypes and strengths. The groups' naive Bayes parameters are integrated out.
 
     Parameters
     ----------
     model
         ``NoSharing``, ``CompleteSharing``, ``Prototype`` or ``ClusteredNaiveBayes``.
     data : GroupedTable
-        Missing labels and missing features are fine.
+        The table. Labels and features may be missing.
     draws, chains
-        Draws kept of each chain, and the number of chains.
+        Number of draws per chain, and number of chains.
     warmup
         Sweeps before the first draw; half the number of draws by default.
     thin
         Sweeps from one draw to the next.
     split_merge
-        Split-merge proposals a sweep.
+        Split-merge proposals per sweep.
     start : {"auto", "apart", "grown"}
-        Where chains of an unknown partition start. ``"apart"``: all groups together, every group
-        alone, at random; chains that agree afterwards say much. ``"grown"``: by sweeps over a few
-        groups, then over more and more of them, in another order for each chain (subsample
-        annealing); among thousands of groups the others do not find the clusters. ``"auto"``
-        grows them beyond 1,000 groups. What is sampled does not depend on it, only how soon.
+        Initial partitions of the chains. ``"apart"``: all groups in one cluster, each group in its
+        own, random partitions; agreement of such chains is strong evidence of convergence.
+        ``"grown"``: by sweeps over a few groups, then over more and more of them, in another order
+        for each chain (subsample annealing); with thousands of groups, chains that start apart do
+        not find the clusters. ``"auto"`` uses ``"grown"`` beyond 1,000 groups. The posterior does
+        not depend on it, only the time to convergence.
     seed
         The same seed gives the same draws on the same machine.
     progress
         Show a progress bar; None shows one on a terminal.
     executor
-        Where chains run, each as a task of its own, from :func:`bayes_lcs.executor`; None is this
-        process. Draws do not depend on it. Ctrl-C keeps whole chains, for `bayes_lcs.checkpoints`.
+        Executor on which chains run, each as one task, from :func:`bayes_lcs.executor`; None for
+        this process. Draws do not depend on it. After Ctrl-C, finished chains are kept in
+        `bayes_lcs.checkpoints`.
 
     Warns
     -----
     SamplingWarning
-        Where R-hat exceeds 1.01, the effective sample size of an invariant is below 400, or an
-        invariant never varied, so that R-hat cannot judge it.
+        If R-hat exceeds 1.01, the effective sample size of an invariant is below 400, or an
+        invariant never varied, so that R-hat is undefined.
 
     Examples
     --------
@@ -291,10 +294,10 @@ def sample(
 
 
 def _warn(posterior: Posterior) -> None:
-    """Warn where chains disagree, where effective draws are few, and where R-hat cannot tell."""
+    """Warn if chains disagree, effective draws are few, or R-hat is undefined."""
     tree = posterior.datatree["posterior"]
     if set(tree.data_vars) == {"z"} and not isinstance(posterior.model, PartitionModel):
-        return  # nothing was unknown
+        return  # the model has no unknown quantities
     partitioned = isinstance(posterior.model, PartitionModel)
     moves = ", or try more split-merge moves (split_merge=)" if partitioned else ""
     constant: list[str] = []
@@ -310,7 +313,7 @@ def _warn(posterior: Posterior) -> None:
         elif verdict == "too few draws":
             too_few.append(name)
         elif verdict == "not converged":
-            compared = "no R-hat of one chain" if np.isnan(rhat) else f"R-hat {rhat:.3f}"
+            compared = "no R-hat with one chain" if np.isnan(rhat) else f"R-hat {rhat:.3f}"
             warnings.warn(
                 f"{name}: {compared}, effective draws {ess:.0f}. The chains do not yet "
                 f"represent the posterior well; draw more (draws=, warmup=){moves}",
@@ -320,14 +323,14 @@ def _warn(posterior: Posterior) -> None:
             return
     if too_few:
         warnings.warn(
-            f"{', '.join(too_few)}: too few draws for R-hat and effective draws; draw more "
+            f"{', '.join(too_few)}: too few draws for R-hat and effective sample sizes; draw more "
             "(draws=)",
             SamplingWarning,
             stacklevel=3,
         )
     elif alone:
         warnings.warn(
-            f"{', '.join(alone)}: R-hat compares chains, and there is one; run more (chains=)",
+            f"{', '.join(alone)}: R-hat needs at least two chains; run more (chains=)",
             SamplingWarning,
             stacklevel=3,
         )
@@ -335,9 +338,9 @@ def _warn(posterior: Posterior) -> None:
         chains = tree.sizes["chain"]
         started = f"The {chains} chains started apart and agree" if chains > 1 else "One chain ran"
         warnings.warn(
-            f"{', '.join(constant)} never varied, so that R-hat cannot say whether the chains "
-            f"converged. {started}: the posterior may be this certain, or they are stuck; compare "
-            "with more chains (chains=)",
+            f"{', '.join(constant)} never varied, so that R-hat cannot show whether the chains "
+            f"converged. {started}: the posterior may be this concentrated, or the chains are "
+            "stuck; compare with more chains (chains=)",
             SamplingWarning,
             stacklevel=3,
         )

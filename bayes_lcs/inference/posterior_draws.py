@@ -1,4 +1,4 @@
-"""Draws of everything that a sharing model leaves unknown, and predictions averaged over them."""
+"""Draws of all unknown quantities of a sharing model, and predictions averaged over them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.model_protocols import KnownPartitionModel, PartitionModel, PrototypeModel
 from bayes_lcs.core.naive_bayes import normalise_log
-from bayes_lcs.core.predictive import Informants
+from bayes_lcs.core.predictive import ConditionalPredictive
 
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
@@ -29,18 +29,18 @@ class PosteriorDraws:
     Attributes
     ----------
     model, data
-        What was sampled.
+        The model and the table.
     unknown
-        Draws ``(chains, draws, ...)`` by name: the partition ``z``, and where they are unknown
+        Draws ``(chains, draws, ...)`` by name: the partition ``z``, and if they are unknown
         ``latent_label``, ``concentration``, ``beta``, ``prototype`` and ``strength``.
     stats
-        What was recorded beside them, ``(chains, draws)`` by name.
+        Further statistics of the draws, ``(chains, draws)`` by name.
     latent_probability : (M, L), optional
         Mean of the conditional probabilities from which the missing labels were drawn.
     interrupted
-        Whether Ctrl-C ended the run early.
+        True if Ctrl-C ended the run early.
     sweeps_per_second
-        Rate after compilation, all chains together.
+        Rate after compilation, summed over chains.
     """
 
     model: Any
@@ -53,30 +53,30 @@ class PosteriorDraws:
 
     @property
     def num_draws(self) -> int:
-        """Number of draws of all chains together."""
+        """Total number of draws in all chains."""
         chains, draws = self.unknown["z"].shape[:2]
         return int(chains * draws)
 
     @property
     def is_certain(self) -> bool:
-        """Whether nothing was unknown: the partition given, all labels and priors too."""
+        """True if the partition, all labels and all hyper-parameters are known."""
         return isinstance(self.model, KnownPartitionModel) and set(self.unknown) == {"z"}
 
     def partitions(self) -> IntArray:
-        """All draws of the partition, chains one after the other, ``(S, U)``."""
+        """Return all draws of the partition, ``(S, U)``, with the chains concatenated."""
         return self._flat("z").astype(np.int64)
 
     def _flat(self, name: str) -> NDArray:
         values = self.unknown[name]
         return values.reshape(-1, *values.shape[2:])
 
-    def informants(self, max_draws: int | None = None) -> Iterator[Informants]:
-        """Whose counts inform whom in each draw, or in some of them spread evenly."""
+    def informants(self, max_draws: int | None = None) -> Iterator[ConditionalPredictive]:
+        """Yield the predictive distribution given each draw, or evenly spaced ones."""
         if max_draws is not None and max_draws < 1:
             raise ValueError(f"max_draws must be at least 1, or None for all; got {max_draws}")
         return self._informants(self.num_draws if max_draws is None else max_draws)
 
-    def _informants(self, max_draws: int) -> Iterator[Informants]:
+    def _informants(self, max_draws: int) -> Iterator[ConditionalPredictive]:
         size = self.num_draws
         wanted = min(max_draws, size)
         flat = {name: self._flat(name) for name in self.unknown}
@@ -88,12 +88,12 @@ class PosteriorDraws:
                 labels = self.data.labels.copy()
                 labels[missing] = drawn["latent_label"]
                 counts = self.data.with_labels(labels).counts()
-            settled = {
+            learned = {
                 name: float(drawn[site])
                 for name, site in (("feature_prior", "beta"), ("concentration", "concentration"))
                 if site in drawn
             }
-            model = replace(self.model, **settled)
+            model = replace(self.model, **learned)
             given: tuple[Any, ...] = ()
             if isinstance(model, PartitionModel):
                 given = (drawn["z"].astype(np.int64),)
@@ -108,18 +108,17 @@ class PosteriorDraws:
         unseen: Literal["missing", "error"] = "missing",
         max_draws: int | None = 200,
     ) -> FloatArray:
-        """Probability of each label for each row, averaged over the draws.
+        """Return the probability of each label for each row, averaged over the draws.
 
         Parameters
         ----------
         rows
-            New rows, of known groups or of groups never seen: a pandas, polars or Arrow frame, a
-            table, or the path of a CSV or Parquet file. None predicts the rows of the training
-            table that had no label.
+            New rows, of known or new groups: a pandas, polars or Arrow frame, a table, or the path
+            of a CSV or Parquet file. None predicts the rows of the training table without a label.
         unseen : {"missing", "error"}
-            What a feature value never seen in training is.
+            Treatment of feature values not seen in training: as missing, or an error.
         max_draws
-            At most this many draws are averaged, spread evenly over the chains; None for all.
+            Maximum number of draws that are averaged, evenly spaced in the chains; None for all.
 
         Returns
         -------
@@ -128,7 +127,9 @@ class PosteriorDraws:
         """
         if rows is None:
             if self.latent_probability is None:
-                raise ValueError("every row of the training table has a label; give rows")
+                raise ValueError(
+                    "rows is required, since every row of the training table has a label"
+                )
             return self.latent_probability
         encoded = self.data.encode(rows, unseen=unseen)
         total = np.full((encoded.num_rows, encoded.num_labels), -np.inf)

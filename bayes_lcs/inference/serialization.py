@@ -34,13 +34,13 @@ def model_to_json(model: Any) -> str:
 
 
 def table_to_json(table: GroupedTable) -> str:
-    """Everything about a table but its codes."""
+    """Return the metadata of a table, without its codes, as JSON."""
     described = {f.name: getattr(table, f.name) for f in fields(table) if f.name not in _ARRAYS}
     return json.dumps(described)
 
 
 def table_from_tree(tree: xr.DataTree) -> GroupedTable:
-    """The table behind a tree: its codes from the arrays, the rest from the attributes."""
+    """Rebuild the table from a tree: its codes from the arrays, the rest from the attributes."""
 
     def tuples(value: Any) -> Any:
         return tuple(tuples(item) for item in value) if isinstance(value, list) else value

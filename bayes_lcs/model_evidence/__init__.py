@@ -1,1 +1,1 @@
-"""Log evidence with its error, Bayes factors and model comparison."""
+"""Log evidence with its error, Bayes factors, and model comparison."""

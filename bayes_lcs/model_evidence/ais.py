@@ -1,10 +1,10 @@
-"""Log evidence by annealed importance sampling, with a bracket from both ends.
+"""Log evidence by annealed importance sampling (AIS), bracketed by forward and reversed chains.
 
-A pilot sets the temperatures; trial chains raise their number until the log weights spread
-little, and tell how many chains the wanted error needs. Then that many new chains run. Both numbers
-are fixed before the first weight that counts: chains that are added until the error *looks* small
-stop early where the large weights have not come yet, which is where the estimate is too low.
-Reversed chains that begin at draws from the posterior give the upper end of the bracket.
+A pilot chain sets the schedule of temperatures. Trial chains refine it until the log weights vary
+little, and give the number of chains for the target error. Then that many new chains run. Both
+numbers are fixed before the chains of the estimate: adding chains until the error *looks* small
+would stop before the large weights occur, when the estimate is too low. Reversed chains that start
+at posterior draws give the upper bound.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from bayes_lcs.core.model_protocols import PrototypeModel
 from bayes_lcs.model_evidence.bidirectional import (
     TARGET_VARIANCE,
-    chains_for,
-    concluded,
-    from_both_ends,
+    bidirectional_estimate,
     log_known_labels,
+    num_chains_for_precision,
     posterior_starts,
+    summarize,
 )
 from bayes_lcs.model_evidence.log_evidence import LogEvidence
 from bayes_lcs.runtime.executors.protocol import Executor
@@ -38,39 +38,45 @@ __all__ = ["annealed_evidence"]
 FloatArray = NDArray[np.float64]
 
 TRIAL_CHAINS = 32
-MOST_TEMPERATURES = 20_000
+MAX_TEMPERATURES = 20_000
 
 
-def _pose(variant: str, model: Any, data: GroupedTable) -> Any:
+def _build_problem(variant: str, model: Any, data: GroupedTable) -> Any:
     if variant == "thesis":
         from bayes_lcs.inference.ais import uncollapsed
 
-        return uncollapsed.pose(model, data)
+        return uncollapsed.build_problem(model, data)
     if isinstance(model, PrototypeModel):
         from bayes_lcs.inference.ais import prototype
 
-        return prototype.pose(model, data)
+        return prototype.build_problem(model, data)
     from bayes_lcs.inference.ais import partition
 
-    return partition.pose(model, data)
+    return partition.build_problem(model, data)
 
 
-def _settle(
+def _tune_schedule(
     problem: Any, anneal: Anneal, seeds: Sequence[int], progress: bool | None
 ) -> tuple[Any, Schedule, FloatArray]:
-    """Temperatures at which trial chains have log weights of little variance, and those weights."""
+    """Refine the schedule until trial chains have log weights of little variance.
+
+    Returns
+    -------
+    problem, schedule, trial
+        Problem (possibly with more slots), schedule, and log weights of the trial chains.
+    """
     from bayes_lcs.inference.ais.ais import pilot_schedule
 
     problem, pilot = pilot_schedule(problem, seeds[0], progress)
     variance = TARGET_VARIANCE
     while True:
-        schedule = pilot.refined(variance, MOST_TEMPERATURES)
+        schedule = pilot.refine(variance, MAX_TEMPERATURES)
         problem, trial = anneal(
             problem, schedule, chains=TRIAL_CHAINS, seed=seeds[1], progress=progress
         )
-        # Of the worst part; a product of many parts has many small errors, not one large one.
+        # Of the worst part: a product of many parts has many small errors, not one large one.
         found = float(trial.var(axis=0, ddof=1).max())
-        if found <= 2.0 * TARGET_VARIANCE or len(schedule.temperatures) > MOST_TEMPERATURES:
+        if found <= 2.0 * TARGET_VARIANCE or len(schedule.temperatures) > MAX_TEMPERATURES:
             return problem, schedule, trial
         variance /= float(np.clip(found / TARGET_VARIANCE, 2.0, 8.0))
 
@@ -87,7 +93,7 @@ def annealed_evidence(
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> LogEvidence:
-    """``log P`` of all that was observed: features, and the labels that are known.
+    """Estimate ``log P`` of the observed features and labels.
 
     Parameters
     ----------
@@ -95,29 +101,29 @@ def annealed_evidence(
         With parameters integrated out, or over labels and parameters as in the thesis, which has
         no reversed chains here.
     precision
-        Standard error that the number of chains aims at; never more than ``max_chains``, and
-        never fewer than 64 unless that is less. None as for :func:`bayes_lcs.evidence`.
+        Target standard error, which sets the number of chains, from 64 up to ``max_chains``. See
+        :func:`bayes_lcs.evidence`.
     bracket
-        Whether to run reversed chains too, for the upper end.
+        If True, run reversed chains as well, for the upper bound.
     executor
-        Where chains run, those that draw from the posterior too; None is this process.
+        Executor of the chains, including posterior chains; None runs them in this process.
     """
     from bayes_lcs.inference.ais import uncollapsed
-    from bayes_lcs.inference.ais.executor_chains import annealing_on
+    from bayes_lcs.inference.ais.executor_chains import annealing_context
 
     if variant not in ("collapsed", "thesis"):
         raise ValueError(f"variant must be 'collapsed' or 'thesis', got {variant!r}")
     is_thesis = variant == "thesis"
-    pose = partial(_pose, variant, model, data)
-    problem: Any = pose()
+    build_problem = partial(_build_problem, variant, model, data)
+    problem: Any = build_problem()
     base = uncollapsed.log_base(data) if is_thesis else log_known_labels(model, data)
-    # Seeds next to each other must not share chains.
+    # Adjacent seeds must not share chains.
     seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(5)]
-    with annealing_on(executor, pose) as anneal:
-        problem, schedule, trial = _settle(problem, anneal, seeds[:2], progress)
+    with annealing_context(executor, build_problem) as anneal:
+        problem, schedule, trial = _tune_schedule(problem, anneal, seeds[:2], progress)
         items = data.num_groups + int((data.labels < 0).sum())
         work = float(items * len(schedule.temperatures))
-        num_chains = chains_for(trial, precision, max_chains, work)
+        num_chains = num_chains_for_precision(trial, precision, max_chains, work)
 
         def forwards() -> FloatArray:
             nonlocal problem
@@ -140,7 +146,9 @@ def annealed_evidence(
             )
             return log_weights, rigorous
 
-        found = from_both_ends(base, forwards, backwards if bracket and not is_thesis else None)
+        found = bidirectional_estimate(
+            base, forwards, backwards if bracket and not is_thesis else None
+        )
     steps = len(schedule.temperatures) - 1
     how = f"annealed importance sampling ({variant}), {num_chains} chains over {steps} temperatures"
-    return concluded(found, method="ais", model=model.name, how=how)
+    return summarize(found, method="ais", model=model.name, how=how)

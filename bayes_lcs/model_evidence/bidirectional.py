@@ -1,6 +1,7 @@
-"""What estimates of evidence from two ends have in common.
+"""Bidirectional Monte Carlo: bracket a log evidence by forward and reversed runs.
 
-How many chains there are, where those at the other end start, how both ends are concluded from.
+The functions are shared by AIS and SMC: number of chains for a precision, initial states of the
+reversed runs, and summary of both estimates (Grosse, Ghahramani and Adams 2015).
 """
 
 from __future__ import annotations
@@ -29,86 +30,86 @@ __all__ = [
     "COARSE",
     "FINE",
     "TARGET_VARIANCE",
-    "chains_for",
-    "concluded",
-    "from_both_ends",
+    "bidirectional_estimate",
     "log_known_labels",
+    "num_chains_for_precision",
     "posterior_starts",
+    "summarize",
 ]
 
 FloatArray = NDArray[np.float64]
 
 TARGET_VARIANCE = 0.25
-"""Of the log weights: far below one, their mean is not ruled by a few of them."""
+"""Variance of the log weights; far below one, the mean is not dominated by a few weights."""
 
 COARSE, FINE = 0.1, 0.01
-"""Standard errors aimed at where none was asked for: the finer one where it can be afforded."""
+"""Default target standard errors; the finer one is used where it is affordable."""
 
-AFFORDABLE = 8e6
-"""Updates of a group or a label that all chains together may make for the finer error: 40 seconds
-of one core at 5 microseconds each, and again for the reversed chains."""
+MAX_UPDATES = 8e6
+"""Maximum number of updates of a group or label, over all chains, for the finer error: 40 seconds
+of one core at 5 microseconds each, and the same for the reversed chains."""
 
-MOST_CHAINS, MOST_FINE_CHAINS = 512, 2048
+MAX_CHAINS, MAX_FINE_CHAINS = 512, 2048
 BATCH = 32
-LEAST_CHAINS = 64
-"""With fewer, weights being skewed, stated errors are too small."""
+MIN_CHAINS = 64
+"""With fewer chains, stated errors are too small because weights are skewed."""
 
 MARGIN = 1.25
-"""Chains beyond those that the trial asks for, since it is short."""
+"""Factor on the number of chains, because trial runs are few."""
 
-FEWEST_KEPT = 16
-"""Runs that are worth an estimate after Ctrl-C."""
+MIN_COMPLETED_RUNS = 16
+"""Minimum number of completed runs for an estimate after Ctrl-C."""
 
-MOST_EXACT_GROUPS = 21
-LEAST_DRAWS = 200
-SAMPLED_CHAINS = 4
-APART = 10
-"""Sweeps between the draws at which reversed chains begin: nearly independent, as their error
-takes them to be."""
+MAX_EXACT_GROUPS = 21
+MIN_DRAWS = 200
+NUM_SAMPLED_CHAINS = 4
+SWEEPS_BETWEEN_STARTS = 10
+"""Sweeps between the draws that start reversed chains, so that these are nearly independent, as
+their standard error assumes."""
 
 
-def chains_for(
+def num_chains_for_precision(
     trial: FloatArray, precision: float | None, max_chains: int | None, work: float = np.inf
 ) -> int:
-    """Chains that the wanted standard error needs, if trial log weights ``(n, B)`` are normal.
+    """Return the number of chains for a standard error, if trial log weights ``(n, B)`` are normal.
 
-    The relative variance of a weight is then ``exp(v) - 1``, and a variance of log weights is
-    learned from few of them where that of the weights themselves is not. They are counted
-    beforehand: adding chains until the error looks small stops before the large weights come.
+    The relative variance of a weight is then ``exp(v) - 1``. A few trials suffice to estimate the
+    variance ``v`` of the log weights, but not that of the weights themselves. The number is fixed
+    in advance: adding chains until the error looks small would stop before large weights occur.
 
     Parameters
     ----------
     precision
-        The error; None for a fine one as far as it can be afforded, and a coarse one beyond.
+        Target standard error; None for the fine default if it is affordable, else the coarse one.
     max_chains
-        None for 512, and 2,048 where they can be afforded.
+        Maximum number; None for 512, and 2,048 where they are affordable.
     work
-        Updates that one chain makes.
+        Number of updates per chain.
 
     Examples
     --------
     >>> trial = np.array([[-0.5], [0.5]])
-    >>> chains_for(trial, precision=0.1, max_chains=512)
+    >>> num_chains_for_precision(trial, precision=0.1, max_chains=512)
     96
-    >>> [chains_for(trial, None, None, work) for work in (1e3, 1e4, 1e6)]
+    >>> [num_chains_for_precision(trial, None, None, work) for work in (1e3, 1e4, 1e6)]
     [2048, 800, 96]
     """
     with np.errstate(over="ignore"):
         variance = MARGIN * float(np.expm1(trial.var(axis=0, ddof=1)).sum())
 
-    def planned(error: float, most: float) -> int:
-        wanted = min(variance / error**2, most)
-        return int(np.ceil(max(wanted, min(LEAST_CHAINS, most)) / BATCH)) * BATCH
+    def required(error: float, most: float) -> int:
+        chains = min(variance / error**2, most)
+        return int(np.ceil(max(chains, min(MIN_CHAINS, most)) / BATCH)) * BATCH
 
-    coarse = planned(precision or COARSE, max_chains or MOST_CHAINS)
+    coarse = required(precision or COARSE, max_chains or MAX_CHAINS)
     if precision is not None:
         return coarse
-    affordable = min(AFFORDABLE / work // BATCH * BATCH, max_chains or MOST_FINE_CHAINS)
-    return max(coarse, min(planned(FINE, MOST_FINE_CHAINS), int(affordable)))
+    affordable = min(MAX_UPDATES / work // BATCH * BATCH, max_chains or MAX_FINE_CHAINS)
+    return max(coarse, min(required(FINE, MAX_FINE_CHAINS), int(affordable)))
 
 
 def log_known_labels(model: Any, data: GroupedTable) -> float:
-    """``log P(Y_known)``: the normaliser of the base distribution."""
+    """Return ``log P(Y_known)``, the log normaliser of the base distribution."""
     labels = data.counts().labels
     if model.shares_labels:
         labels = labels.sum(axis=0, keepdims=True)
@@ -123,17 +124,17 @@ def posterior_starts(
     progress: bool | None,
     executor: Executor | None = None,
 ) -> tuple[dict[str, NDArray], bool]:
-    """Draws of everything unknown, one for each chain, and whether they are exact."""
-    # An exact posterior has a learned feature prior integrated out: there are no draws of it.
+    """Draw initial states of reversed chains; return them, and True if the draws are exact."""
+    # An exact posterior integrates out a learned feature prior, so it gives no draws of it.
     is_learned = isinstance(model.feature_prior, Gamma)
-    is_exact = not is_learned and can_be_exact(model, data, MOST_EXACT_GROUPS)
+    is_exact = not is_learned and can_be_exact(model, data, MAX_EXACT_GROUPS)
     method: Literal["exact", "sample"] = "exact" if is_exact else "sample"
     posterior = condition(
         model,
         data,
         method=method,
-        draws=max(LEAST_DRAWS, -(-APART * chains // SAMPLED_CHAINS)),
-        chains=SAMPLED_CHAINS,
+        draws=max(MIN_DRAWS, -(-SWEEPS_BETWEEN_STARTS * chains // NUM_SAMPLED_CHAINS)),
+        chains=NUM_SAMPLED_CHAINS,
         seed=seed,
         progress=progress,
         executor=executor,
@@ -145,17 +146,17 @@ def posterior_starts(
     return {name: values[chosen] for name, values in flat.items()}, False
 
 
-class BothEnds(NamedTuple):
-    """What runs from the two ends found.
+class BidirectionalEstimate(NamedTuple):
+    """Estimates from forward and reversed runs.
 
     Attributes
     ----------
     forward
-        From runs that began at the base.
+        Estimate from the runs that start at the base.
     ends
-        With those that began at draws from the posterior; None without them.
+        Forward and reversed estimates; None without reversed runs.
     interrupted
-        What Ctrl-C cut short, in words.
+        Description of what Ctrl-C interrupted; empty if nothing was.
     """
 
     forward: MeanWeight
@@ -163,76 +164,80 @@ class BothEnds(NamedTuple):
     interrupted: str = ""
 
 
-def from_both_ends(
+def bidirectional_estimate(
     base: float,
     forwards: Callable[[], FloatArray],
     backwards: Callable[[], tuple[FloatArray, bool]] | None,
-) -> BothEnds:
-    """Add the means of log weights ``(runs, parts)`` to a known log normaliser.
+) -> BidirectionalEstimate:
+    """Add the log means of weights ``(runs, parts)`` to the log normaliser of the base.
 
-    After Ctrl-C the runs that had come to their end are kept, if they are not too few: how many
-    they are does not depend on their weights.
+    After Ctrl-C the completed runs are kept if there are enough of them. Their number does not
+    depend on their weights, so the estimate stays unbiased.
 
     Parameters
     ----------
     base
-        Log normaliser of the distribution at which runs forwards begin.
+        Log normaliser of the base distribution, where forward runs start.
     forwards
-        Makes them.
+        Function that returns the log weights of forward runs.
     backwards
-        Makes those from the other end, and says whether they began at exact draws. A draw over
-        which runs forwards do not sum has an infinite weight.
+        Function that returns the log weights of reversed runs, and True if they start at exact
+        draws. A draw that forward runs cannot reach has an infinite weight.
     """
-    cut = ""
+    interrupted = ""
     try:
         weights = forwards()
     except PartialResultInterrupt as stopped:
         weights = stopped.log_weights
-        if len(weights) < FEWEST_KEPT:
+        if len(weights) < MIN_COMPLETED_RUNS:
             raise KeyboardInterrupt from None
-        cut = f"interrupted after {len(weights)} runs"
+        interrupted = f"interrupted after {len(weights)} runs"
     found = MeanWeight.of(weights)
     forward = MeanWeight(base + found.value, found.standard_error, found.effective_draws)
-    if backwards is None or cut:
-        return BothEnds(forward, None, cut)
+    if backwards is None or interrupted:
+        return BidirectionalEstimate(forward, None, interrupted)
     try:
         back, rigorous = backwards()
     except KeyboardInterrupt:
-        return BothEnds(forward, None, "interrupted before the runs from the other end")
+        return BidirectionalEstimate(
+            forward, None, "interrupted before the end of the reversed runs"
+        )
     up = MeanWeight.of(-back)
     reverse = MeanWeight(base - up.value, up.standard_error, up.effective_draws)
     share = float(np.isfinite(back).all(axis=1).mean())
     left_out = -float(np.log(share)) if share else np.inf
-    return BothEnds(forward, Bracket(forward, reverse, rigorous, left_out))
+    return BidirectionalEstimate(forward, Bracket(forward, reverse, rigorous, left_out))
 
 
-def concluded(found: BothEnds, *, method: str, model: str, how: str) -> LogEvidence:
-    """The estimate with its bracket in words, and a warning where it cannot be trusted."""
+def summarize(found: BidirectionalEstimate, *, method: str, model: str, how: str) -> LogEvidence:
+    """Return the estimate with its bracket in words; warn if it is unreliable."""
     forward, ends = found.forward, found.ends
     if ends is not None:
-        source = "exact draws" if ends.rigorous else "draws of converged chains, not exact ones"
+        source = "exact draws" if ends.rigorous else "draws of converged chains (not exact)"
         if np.isinf(ends.reverse.value):
-            how += f"; none of the {source} is summed over forwards: no upper end is known"
+            how += f"; forward runs cannot reach any of the {source}: no upper bound is known"
         else:
             how += (
-                f"; backwards from {source}: at most {ends.reverse.value:.3f} "
+                f"; reversed runs from {source}: upper bound {ends.reverse.value:.3f} "
                 f"± {ends.reverse.standard_error:.2g}"
             )
             if ends.left_out:
-                how += f", {1.0 - np.exp(-ends.left_out):.0%} of them not summed over forwards"
+                how += (
+                    f", forward runs cannot reach {1.0 - np.exp(-ends.left_out):.0%} of the draws"
+                )
         if ends.contradicts:
             how += (
-                ", which is below the lower end: these draws are not from the posterior, and of "
-                "the upper end nothing is known"
+                ", which is below the lower bound: these draws are not from the posterior, and no "
+                "upper bound is known"
             )
         elif not ends.agrees:
-            how += "; the two ends disagree"
+            how += "; lower and upper bound disagree"
     if forward.is_bound or (ends is not None and ends.reverse.is_bound):
-        how += "; the ends of the interval are bounds, each wrong in one case of 40 at most"
+        how += "; interval ends are one-sided 97.5 % bounds"
     if found.interrupted:
         how += f"; {found.interrupted}"
         warnings.warn(
-            f"{found.interrupted}: the estimate rests on what was done",
+            f"{found.interrupted}: the estimate uses the completed runs only",
             InterruptedWarning,
             stacklevel=4,
         )
@@ -244,15 +249,15 @@ def concluded(found: BothEnds, *, method: str, model: str, how: str) -> LogEvide
 def _warn(forward: MeanWeight, ends: Bracket | None) -> None:
     if forward.is_bound:
         warnings.warn(
-            f"the estimate rests on {forward.effective_draws:.0f} effective runs only: take the "
-            "interval, which is one of bounds, not the value. Allow more with max_chains=",
+            f"the estimate has only {forward.effective_draws:.0f} effective runs: use its interval "
+            "of bounds instead of its value, or increase max_chains",
             EvidenceWarning,
             stacklevel=5,
         )
     elif ends is not None and not ends.agrees:
         warnings.warn(
-            f"forward and reversed runs disagree by {ends.gap:.2f} nats: they do not mix well "
-            "somewhere on the way. Take the interval, not the value",
+            f"forward and reversed runs disagree by {ends.gap:.2f} nats: they mix badly at some "
+            "temperatures. Use the interval instead of the value",
             EvidenceWarning,
             stacklevel=5,
         )

@@ -1,7 +1,7 @@
-"""Comparing models by their evidence: Bayes factors, probabilities, and a verdict where one is due.
+"""Model comparison by evidence: Bayes factors, posterior probabilities, and a verdict.
 
-An evidence that was estimated has an interval, and so has everything made from it. Where the
-intervals of the two best models overlap there is no verdict.
+An estimated evidence has an interval, and so have all quantities derived from it. If the intervals
+of the two best models overlap, there is no verdict.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from bayes_lcs.data.grouped_table import GroupedTable
 
-__all__ = ["Comparison", "LogBayesFactor", "compare", "predict_in_pieces"]
+__all__ = ["Comparison", "LogBayesFactor", "compare", "predict_in_batches"]
 
 FloatArray = NDArray[np.float64]
 
@@ -38,14 +38,14 @@ STRENGTHS = ((5.0, "very strongly"), (3.0, "strongly"), (1.0, "positively"), (0.
 """Log Bayes factors in words (Kass and Raftery 1995, whose scale is twice the logarithm)."""
 
 NEGLIGIBLE = 1e-6
-"""A model whose probability cannot exceed this is left out of averaged predictions."""
+"""Models whose probability cannot exceed this are left out of averaged predictions."""
 
 DRAWS, CHAINS = 500, 2
-"""Behind averaged predictions, where a model has to be sampled."""
+"""Posterior draws and chains for averaged predictions, if a model has to be sampled."""
 
 
 class LogBayesFactor(NamedTuple):
-    """Log of a ratio of evidences, with its interval."""
+    """Log ratio of two evidences, with its interval."""
 
     value: float
     lower: float
@@ -54,24 +54,24 @@ class LogBayesFactor(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Models side by side on one table.
+    """Comparison of models on one table.
 
     Attributes
     ----------
     models
-        As they were given.
+        The models, in the order in which they were given.
     data
         The table.
     evidences
-        Log evidence of each, or of the labels given the features.
+        Log evidence of each model, or of the labels given the features.
     prior
-        Prior probability of each, ``(M,)``.
+        Prior probability of each model, ``(M,)``.
     conditional
-        Whether evidences are ``log P(Y | X)``.
+        True if the evidences are ``log P(Y | X)``.
     seed
-        Of everything that was, or will be, drawn.
+        Seed of all draws, including those of later predictions.
     interrupted
-        Whether Ctrl-C left models out, or cut short the estimate of the last one.
+        True if Ctrl-C left out models or interrupted the estimate of the last one.
     """
 
     models: tuple[Any, ...]
@@ -84,7 +84,7 @@ class Comparison:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The models' names, or in full where two have the same."""
+        """Names of the models, or their full representations if two names are equal."""
         names = [model.name for model in self.models]
         if len(set(names)) == len(names):
             return tuple(names)
@@ -92,20 +92,23 @@ class Comparison:
 
     @property
     def order(self) -> list[int]:
-        """Positions of the models, the highest evidence first."""
+        """Indices of the models by decreasing evidence."""
         return sorted(range(len(self.models)), key=lambda i: -self.evidences[i].value)
 
     def log_bayes_factor(self, one: int, other: int) -> LogBayesFactor:
-        """Log evidence of one model less that of another, by their positions."""
+        """Return the log evidence of one model minus that of another, given by their indices."""
         a, b = self.evidences[one], self.evidences[other]
         return LogBayesFactor(a.value - b.value, a.lower - b.upper, a.upper - b.lower)
 
     def probabilities(self) -> FloatArray:
-        """Posterior probability of each model, ``(M,)``."""
+        """Return the posterior probability of each model, ``(M,)``."""
         return self._probabilities([found.value for found in self.evidences])
 
     def probability_intervals(self) -> FloatArray:
-        """Lowest and highest probability of each model within all intervals, ``(M, 2)``."""
+        """Return the lowest and highest probability of each model, ``(M, 2)``.
+
+        The extremes are over all evidences within their intervals.
+        """
         lower = [found.lower for found in self.evidences]
         upper = [found.upper for found in self.evidences]
         result = np.empty((len(self.models), 2))
@@ -123,7 +126,7 @@ class Comparison:
         return result
 
     def table(self) -> pd.DataFrame:
-        """One row a model, the best first: evidence, Bayes factor against the best, probability."""
+        """Return one row per model, best first: evidence, Bayes factor to the best, probability."""
         import pandas as pd
 
         best = self.order[0]
@@ -148,11 +151,11 @@ class Comparison:
         return pd.DataFrame(rows)
 
     def verdict(self) -> str:
-        """Which model the data support, in words, or that they do not say."""
+        """Return a sentence that names the model that the data support, if they support one."""
         if len(self.models) == 1:
-            return f"{self.names[0]} stands alone: there is nothing to compare it with."
+            return f"There is no other model to compare {self.names[0]} with."
         best, *others = self.order
-        # Not the second best: of another one less may be known.
+        # The strongest rival is the one with the highest upper end, not the second best value.
         second = max(others, key=lambda i: self.evidences[i].upper)
         factor = self.log_bayes_factor(best, second)
         shaky = [
@@ -167,7 +170,9 @@ class Comparison:
                 f"{factor.upper:.2f})."
             )
         word = next(word for least, word in STRENGTHS if factor.lower >= least)
-        doubt = f" The two ends for {', '.join(shaky)} disagree, though." if shaky else ""
+        doubt = (
+            f" However, lower and upper estimates for {', '.join(shaky)} disagree." if shaky else ""
+        )
         what = "labels, given the features," if self.conditional else "data"
         return (
             f"The {what} support {self.names[best]} {word}: at least e^{factor.lower:.1f} to one "
@@ -177,22 +182,22 @@ class Comparison:
     def predict_proba(
         self, rows: Any, *, unseen: Literal["missing", "error"] = "missing"
     ) -> FloatArray:
-        """Probability of each label for each row, averaged over the models, eq. (3.8).
+        """Return the label probabilities of each row, averaged over the models, eq. (3.8).
 
         Models whose probability cannot exceed a millionth are left out.
 
         Parameters
         ----------
         rows
-            New rows, of known groups or of groups never seen: a pandas, polars or Arrow frame, a
-            table, or the path of a CSV or Parquet file.
+            New rows of known or new groups: a pandas, polars or Arrow frame, a table, or the path
+            of a CSV or Parquet file.
         unseen : {"missing", "error"}
-            What a feature value never seen in training is.
+            Treatment of feature values that do not occur in the training data.
 
         Warns
         -----
         SamplingWarning
-            Once, with the models that had to be sampled and did not converge.
+            If models had to be sampled and their chains did not converge; one warning for all.
         """
         probability, highest = self.probabilities(), self.probability_intervals()[:, 1]
         kept = [i for i in range(len(self.models)) if highest[i] > NEGLIGIBLE]
@@ -205,7 +210,7 @@ class Comparison:
                 self.models[i], self.data, draws=DRAWS, chains=CHAINS, seed=self.seed
             )
             fits[self.names[i]] = judge(posterior)
-            total = total + weight * predict_in_pieces(posterior, rows, unseen)
+            total = total + weight * predict_in_batches(posterior, rows, unseen)
         warn_of_fits(fits, DRAWS, CHAINS, remedy="predict with bl.sample(model, data, draws=...)")
         result: FloatArray = np.asarray(total)
         return result
@@ -233,23 +238,23 @@ def compare(
     Parameters
     ----------
     models
-        Any of the four, with any hyper-parameters.
+        Any of the four models, with any hyper-parameters.
     conditional
-        Compare by ``log P(Y | X)``, how well the features tell the labels, and not by
-        ``log P(X, Y)``, how well the model describes both.
+        If True, compare by ``log P(Y | X)``, the prediction of the labels from the features,
+        instead of ``log P(X, Y)``, the description of both.
     prior
-        Prior odds of the models, in any units; even by default.
+        Prior odds of the models, not necessarily normalised; uniform by default.
     precision, max_chains, seed
-        As for :func:`bayes_lcs.evidence`.
+        See :func:`bayes_lcs.evidence`.
     known
-        Evidences that are known already, by model; they are not looked for again.
+        Evidences that have already been computed, by model; they are not computed again.
     executor
-        As for :func:`bayes_lcs.evidence`.
+        See :func:`bayes_lcs.evidence`.
 
     Warns
     -----
     InterruptedWarning
-        After Ctrl-C, if there is something to show: the models that were finished.
+        After Ctrl-C, if the evidence of at least one model was finished.
 
     Examples
     --------
@@ -269,8 +274,8 @@ def compare(
     odds = np.ones(len(given)) if prior is None else np.asarray(prior, dtype=np.float64)
     if odds.shape != (len(given),) or not (np.isfinite(odds) & (odds >= 0)).all() or not odds.any():
         raise ValueError(
-            f"prior must have one number, not negative, for each of the {len(given)} models, and "
-            f"not only zeros; got {prior!r}"
+            f"prior must have one non-negative number for each of the {len(given)} models, not all "
+            f"of them zero; got {prior!r}"
         )
     how = conditional_evidence if conditional else evidence
     options: dict[str, Any] = {"precision": precision, "max_chains": max_chains, "seed": seed}
@@ -296,7 +301,7 @@ def compare(
         interrupted |= found[-1].interrupted
         if interrupted:
             warnings.warn(
-                f"interrupted: {len(found)} of {len(given)} models are compared",
+                f"interrupted: only {len(found)} of {len(given)} models are compared",
                 InterruptedWarning,
                 stacklevel=2,
             )
@@ -306,33 +311,33 @@ def compare(
     return Comparison(kept, data, tuple(found), prior_kept, conditional, seed, interrupted)
 
 
-ROWS_AT_ONCE = 1 << 14
+BATCH_SIZE = 1 << 14
 
 
-def predict_in_pieces(
+def predict_in_batches(
     posterior: Any, rows: Any, unseen: Literal["missing", "error"] = "missing"
 ) -> FloatArray:
-    """``posterior.predict_proba(rows)``, where a long table is predicted piece by piece.
+    """Return ``posterior.predict_proba(rows)``, computed in batches for long tables.
 
     Parameters
     ----------
     posterior
-        Of any model.
+        Posterior of any model.
     rows
-        A frame or table. A row's prediction does not depend on the other rows.
+        Frame or table. The prediction of a row does not depend on the other rows.
     unseen
-        As for ``predict_proba``.
+        See ``predict_proba``.
     """
-    if not isinstance(rows, GroupedTable) or rows.num_rows <= ROWS_AT_ONCE:
+    if not isinstance(rows, GroupedTable) or rows.num_rows <= BATCH_SIZE:
         found: FloatArray = posterior.predict_proba(rows, unseen=unseen)
         return found
     table = (rows.features, rows.groups, rows.new_groups, rows.group_names)
     bar = progress_bar("predicting", rows.num_rows, None if prints_plain_lines() else False)
     with checkpointed_task("predictions", posterior.model, unseen, *table) as kept, bar as tick:
         pieces = [piece["chances"] for piece in kept.iter_pieces()]
-        tick(len(pieces) * ROWS_AT_ONCE)
-        for start in range(len(pieces) * ROWS_AT_ONCE, rows.num_rows, ROWS_AT_ONCE):
-            some = rows.take(slice(start, start + ROWS_AT_ONCE))
+        tick(len(pieces) * BATCH_SIZE)
+        for start in range(len(pieces) * BATCH_SIZE, rows.num_rows, BATCH_SIZE):
+            some = rows.take(slice(start, start + BATCH_SIZE))
             pieces.append(posterior.predict_proba(some, unseen=unseen))
             kept.update(dict, {"chances": pieces[-1]})
             tick(some.num_rows)

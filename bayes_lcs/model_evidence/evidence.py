@@ -1,4 +1,4 @@
-"""Log evidence of a model, and of its labels given its features, by the best means there are."""
+"""Log evidence of a model, and of its labels given its features, by the best available method."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from bayes_lcs.inference.exact.posterior import ClusteredPosterior, ExactPosteri
 from bayes_lcs.model_evidence.ais import annealed_evidence
 from bayes_lcs.model_evidence.bidirectional import FINE
 from bayes_lcs.model_evidence.log_evidence import EvidenceWarning, LogEvidence, MeanWeight
-from bayes_lcs.model_evidence.mean_field_ais import guided_evidence
+from bayes_lcs.model_evidence.mean_field_ais import mean_field_ais_evidence
 from bayes_lcs.model_evidence.prototype import (
-    LEAST_EFFECTIVE_DRAWS,
+    MIN_EFFECTIVE_DRAWS,
     TRIAL_DRAWS,
-    planned_draws,
+    num_draws_for_precision,
     prototype_log_evidence,
 )
 from bayes_lcs.model_evidence.smc import particle_evidence
@@ -31,17 +31,17 @@ from bayes_lcs.runtime.executors.protocol import Executor
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
 
-__all__ = ["conditional_evidence", "evidence", "evidence_of"]
+__all__ = ["conditional_evidence", "evidence", "evidence_from_posterior"]
 
 METHODS = ("auto", "exact", "importance", "particles", "ais", "guided")
 
-MOST_ANNEALED_GROUPS = 100
-"""So many groups are annealed from the prior, which needs no draws from the posterior to begin.
-Beyond, it takes hours, and a guide to the partition takes its place."""
+MAX_ANNEALED_GROUPS = 100
+"""Up to this number of groups chains are annealed from the prior, which needs no posterior draws.
+For more groups that takes hours, and a mean-field base replaces the prior."""
 
 
-def evidence_of(posterior: ExactPosterior) -> LogEvidence:
-    """The evidence that an exact posterior has already computed."""
+def evidence_from_posterior(posterior: ExactPosterior) -> LogEvidence:
+    """Return the evidence that an exact posterior has already computed."""
     if isinstance(posterior, ClusteredPosterior):
         method, how = "exact", "sum over all partitions of the groups"
     else:
@@ -55,11 +55,11 @@ def _best_method(model: Any, data: GroupedTable, variant: str) -> str:
         return "importance" if is_labelled(data) and not learned else "ais"
     if can_be_exact(model, data, MAX_GROUPS):
         return "exact"
-    if variant != "collapsed" or _why_no_particles(model, data):
+    if variant != "collapsed" or _reason_not_applicable(model, data):
         return "ais"
     if isinstance(model, KnownPartitionModel):
         return "particles"
-    return "ais" if data.num_groups <= MOST_ANNEALED_GROUPS else "guided"
+    return "ais" if data.num_groups <= MAX_ANNEALED_GROUPS else "guided"
 
 
 def evidence(
@@ -76,40 +76,41 @@ def evidence(
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> LogEvidence:
-    """Log evidence of a model: ``log P`` of the observed part of a table.
+    """Return the log evidence of a model: ``log P`` of the observed part of a table.
 
-    Missing features are simply not there; missing labels are summed over. Of a table without
-    missing labels it is ``log P(X, Y)``.
+    Missing features are ignored and missing labels are summed over. For a table without missing
+    labels the evidence is ``log P(X, Y)``.
 
     Parameters
     ----------
     method : {"auto", "exact", "importance", "particles", "ais", "guided"}
-        ``auto`` takes the closed form (no sharing, complete sharing), the exact sum over all
+        ``auto`` uses the closed form (no sharing, complete sharing), the exact sum over all
         partitions (clustered naive Bayes up to 24 groups), importance sampling of the factors
-        (prototype), particles where labels are missing (no sharing, complete sharing), annealing
-        from a guide to the partition where groups are more than 100 (clustered naive Bayes), and
-        annealed importance sampling from the prior elsewhere.
+        (prototype), sequential Monte Carlo (``particles``) if labels are missing (no sharing,
+        complete sharing), annealing from a mean-field base (``guided``) for more than 100 groups
+        (clustered naive Bayes), and annealed importance sampling from the prior (``ais``)
+        otherwise.
     precision
-        Standard error in nats to aim at. By default 0.01 as far as a fixed number of updates
-        allows (a minute or so of one core), and 0.1 where it would take more. How many runs,
-        chains or draws that takes is settled by trials before the first one that counts.
+        Target standard error in nats. By default 0.01 if a fixed number of updates allows it
+        (about a minute of one core), and 0.1 otherwise. The necessary number of runs, chains or
+        draws is determined by trial runs, which are not part of the estimate.
     num_draws
-        Draws for each integral of the prototype model, in place of as many as the precision
-        needs; up to 16 times as many where few count.
+        Number of draws per integral of the prototype model; by default set by the precision. Up to
+        16 times as many are drawn if the effective sample size is small.
     max_chains
-        Most chains of annealed importance sampling, or runs of particles; by default 512, and
-        2,048 where the finer precision can be afforded.
+        Maximum number of chains of annealed importance sampling, or of particle filter runs; by
+        default 512, and 2,048 where the finer precision is affordable.
     bracket
-        Whether runs backwards give an upper end too.
+        If True, reversed runs give an upper bound as well.
     variant : {"collapsed", "thesis"}
         Annealed importance sampling with parameters integrated out, or over labels and parameters
         as in the thesis (no sharing and complete sharing only).
     seed
         Seed of all draws.
     executor
-        Where chains of annealed importance sampling run, and those that give the reversed ones
-        their starts, from :func:`bayes_lcs.executor`; None is this process. Numbers do not depend
-        on it, but for rounding.
+        Executor (:func:`bayes_lcs.executor`) of the chains of annealed importance sampling and of
+        the posterior chains that start the reversed ones; None runs them in this process. Results
+        do not depend on it, apart from rounding.
 
     Examples
     --------
@@ -132,13 +133,13 @@ def evidence(
     if chosen == "ais":
         return annealed_evidence(model, data, variant=variant, executor=executor, **options)
     if chosen in ("particles", "guided"):
-        reason = _why_no_particles(model, data)
+        reason = _reason_not_applicable(model, data)
         if not reason and chosen == "guided" and isinstance(model, KnownPartitionModel):
-            reason = f"the partition of {model.name} is known: there is nothing to guide"
+            reason = f"{model.name} has a known partition, so it needs no mean-field base"
         if reason:
             raise ValueError(f"{reason}; use method='ais'")
         if chosen == "guided":
-            return guided_evidence(model, data, executor=executor, **options)
+            return mean_field_ais_evidence(model, data, executor=executor, **options)
         return particle_evidence(model, data, **options)
     if isinstance(model, Prototype):
         if chosen == "exact":
@@ -146,21 +147,21 @@ def evidence(
         return _prototype_evidence(model, data, precision, num_draws, seed, progress)
     if chosen == "importance":
         raise ValueError("importance sampling is for the prototype model; use method='auto'")
-    return evidence_of(exact(model, data, progress=progress))
+    return evidence_from_posterior(exact(model, data, progress=progress))
 
 
-def _why_no_particles(model: Any, data: GroupedTable) -> str:
-    """What particles cannot do here, or nothing."""
+def _reason_not_applicable(model: Any, data: GroupedTable) -> str:
+    """Return the reason why SMC and mean-field AIS are not applicable; empty if they are."""
     if isinstance(model.feature_prior, Gamma):
-        return "particles need a feature prior that is not learned"
+        return "this method needs a feature prior that is not learned"
     if isinstance(model, KnownPartitionModel):
         return ""
     if not isinstance(model, PartitionModel):
-        return f"particles are not for the model {model.name}"
+        return f"this method is not available for the model {model.name}"
     if not is_labelled(data):
-        return "particles sum over partitions only where no label is missing"
+        return "this method sums over partitions only where no label is missing"
     if isinstance(model.concentration, Gamma):
-        return "particles need a concentration that is not learned"
+        return "this method needs a concentration that is not learned"
     return ""
 
 
@@ -174,26 +175,26 @@ def _prototype_evidence(
 ) -> LogEvidence:
     if not is_labelled(data):
         raise NotExactError(
-            f"{int((data.labels < 0).sum())} rows have no label: their labels are summed over by "
-            "method='ais', which method='auto' takes"
+            f"{int((data.labels < 0).sum())} rows have no label; use method='ais' or 'auto', which "
+            "sum over missing labels"
         )
     counts = data.counts()
     made = num_draws or TRIAL_DRAWS
     found = prototype_log_evidence(model, counts, made, seed, progress)
     if num_draws is None:
-        wanted = planned_draws(counts, found.standard_error, precision or FINE)
+        wanted = num_draws_for_precision(counts, found.standard_error, precision or FINE)
         if wanted > made:
             made = wanted
             found = prototype_log_evidence(model, counts, made, seed, progress)
-    if found.effective_draws < LEAST_EFFECTIVE_DRAWS:
+    if found.effective_draws < MIN_EFFECTIVE_DRAWS:
         warnings.warn(
-            f"one of the integrals rests on {found.effective_draws:.0f} effective draws only; "
-            "its stated error may be too small. Draw more with num_draws=, or use method='ais'",
+            f"one of the integrals has only {found.effective_draws:.0f} effective draws, so its "
+            "stated error may be too small. Increase num_draws, or use method='ais'",
             EvidenceWarning,
             stacklevel=3,
         )
     mean = MeanWeight(found.value, found.standard_error, found.effective_draws)
-    how = f"importance sampling of every (label, feature) integral, {made} draws or more each"
+    how = f"importance sampling of every (label, feature) integral, at least {made} draws each"
     return LogEvidence.estimated(mean, "importance", model.name, how)
 
 
@@ -210,16 +211,16 @@ def conditional_evidence(
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> LogEvidence:
-    """Log probability of the known labels given the features, ``log P(Y | X)``.
+    """Return the log probability of the known labels given the features, ``log P(Y | X)``.
 
     ``P(Y | X) = P(X, Y) / P(X)``, and ``P(X)`` is the evidence of the table with every label
-    missing: a sum over all labelings, by particles or by annealed importance sampling (thesis
-    section 4.3, A.2).
+    missing, a sum over all labelings, estimated by sequential Monte Carlo or annealed importance
+    sampling (thesis section 4.3, A.2).
 
     Parameters
     ----------
     precision, num_draws, max_chains, bracket, variant, seed, executor
-        As for :func:`bayes_lcs.evidence`; errors of numerator and denominator add in quadrature.
+        See :func:`bayes_lcs.evidence`; errors of numerator and denominator add in quadrature.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Lower bounds of the evidence of clustered naive Bayes that hold with certainty.
+"""Deterministic lower bounds of the evidence of clustered naive Bayes.
 
 ``P(X, Y) = sum_z P(X, Y, z)`` has no negative terms, so any set of different partitions bounds it
-from below. The thesis takes one, every group by itself (4.8)-(4.13); the partitions that a sampler
-visited are better.
+from below. The thesis uses the partition into singletons (4.8)-(4.13); partitions drawn by a
+sampler give better bounds.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["bound_from_partitions", "bound_from_singletons"]
 def bound_from_partitions(
     model: ClusteredNaiveBayes, data: GroupedTable, partitions: ArrayLike
 ) -> float:
-    """``log sum_z P(X, Y, z)`` over the different ones among partitions ``(S, U)``.
+    """Return ``log sum_z P(X, Y, z)`` over the different partitions in ``(S, U)``.
 
     Examples
     --------
-    All partitions of two groups: the bound is the evidence.
+    With all partitions of two groups the bound equals the evidence.
 
     >>> import bayes_lcs as bl
     >>> data, _ = bl.NoSharing().simulate(bl.Schema(2, (2,)), [3, 2], seed=0)
@@ -44,8 +44,8 @@ def bound_from_partitions(
 
 
 def bound_from_singletons(model: ClusteredNaiveBayes, data: GroupedTable) -> float:
-    """The thesis's bound (4.8)-(4.13): every group by itself, with the right prior of that.
+    """Return the thesis's bound by singletons (4.8)-(4.13), with the prior corrected.
 
-    For 21 groups and concentration 1 the prior is ``1/21!``, its log -45.4; the thesis has -43.
+    For 21 groups and concentration 1 the prior is ``1/21!`` with log -45.4; the thesis has -43.
     """
     return bound_from_partitions(model, data, np.arange(data.num_groups))

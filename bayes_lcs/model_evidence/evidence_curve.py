@@ -1,7 +1,7 @@
-"""How the evidence tells models apart as the rows become more (thesis Figure 4-5).
+"""Log evidence of models as a function of the number of rows (thesis Figure 4-5).
 
-Rows are drawn at random from all groups together, larger sets containing smaller ones. Groups of
-which no row was drawn are left out, which changes nothing: no model knows of a group without rows.
+Rows are drawn at random from all groups together, and larger samples contain smaller ones. Groups
+without rows are left out, which does not change the evidence of any model.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ def evidence_curve(
     progress: bool | None = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Log evidence of models on random sets of rows of several sizes.
+    """Compute the log evidence of models on random samples of rows of several sizes.
 
     Parameters
     ----------
     sizes
         Numbers of rows.
     conditional
-        ``log P(Y | X)`` in place of ``log P(X, Y)``.
+        If True, compute ``log P(Y | X)`` instead of ``log P(X, Y)``.
     repeats
-        Random orders of the rows.
+        Number of random orders of the rows.
     options
-        For :func:`bayes_lcs.evidence`, such as ``precision``.
+        Arguments of :func:`bayes_lcs.evidence`, such as ``precision``.
 
     Returns
     -------
@@ -61,17 +61,17 @@ def evidence_curve(
     """
     import pandas as pd
 
-    wanted = sorted(int(size) for size in sizes)
-    if not wanted or wanted[0] < 1 or wanted[-1] > data.num_rows:
+    ordered = sorted(int(size) for size in sizes)
+    if not ordered or ordered[0] < 1 or ordered[-1] > data.num_rows:
         raise ValueError(f"sizes must lie between 1 and {data.num_rows} rows, got {list(sizes)}")
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
     how = conditional_evidence if conditional else evidence
     rows = []
-    with progress_bar("evidence", repeats * len(wanted) * len(models), progress) as tick:
+    with progress_bar("evidence", repeats * len(ordered) * len(models), progress) as tick:
         for repeat in range(repeats):
             order = np.random.default_rng([seed, repeat]).permutation(data.num_rows)
-            for size in wanted:
+            for size in ordered:
                 part = data.take(order[:size])
                 present = np.flatnonzero(np.bincount(part.groups, minlength=part.num_groups))
                 part = part.select_groups(present.tolist())

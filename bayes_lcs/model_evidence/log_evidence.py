@@ -1,4 +1,4 @@
-"""A log evidence with its error, its interval, and how it was obtained."""
+"""Log evidence with its standard error, interval and method."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from scipy.special import logsumexp
 __all__ = ["INTERVAL_WIDTH", "Bracket", "EvidenceWarning", "LogEvidence", "MeanWeight"]
 
 INTERVAL_WIDTH = 1.959963984540054
-"""Standard errors on each side of a 95 % interval."""
+"""Half-width of a 95 % interval in standard errors."""
 
-LEAST_EFFECTIVE_RUNS = 20.0
-"""With fewer, stated errors are too small, and bounds are taken that need none."""
+MIN_EFFECTIVE_RUNS = 20.0
+"""With fewer effective runs standard errors are too small, and Markov bounds are used instead."""
 
-MARKOV = float(np.log(40.0))
-"""By how much the log of a mean of weights exceeds its expectation in one case of 40 at most,
-however they are distributed (Markov's inequality): one end of a 95 % interval."""
+MARKOV_MARGIN = float(np.log(40.0))
+"""The log of a mean of weights exceeds that of its expectation by more than this with probability
+at most 1/40, for any distribution (Markov's inequality): one end of a 95 % interval."""
 
-CERTAIN = 0.0
-"""The log of no probability is higher: an upper end where nothing else is known."""
+MAX_LOG_PROBABILITY = 0.0
+"""Largest log probability: the upper end of the interval if no better one is known."""
 
 DISAGREEMENT = 3.0
-"""Standard errors between the two ends of a bracket beyond which they disagree."""
-
+"""Standard errors between lower and upper bound beyond which they disagree."""
 
 ROUNDING = 1e-9
-"""Relative error of the arithmetic: where all weights are equal there is no other."""
+"""Relative rounding error, the only error if all weights are equal."""
 
 
 class EvidenceWarning(UserWarning):
-    """An estimate whose stated error may be too small; the message says what to do."""
+    """The stated error of an estimate may be too small; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,11 @@ class MeanWeight:
     Attributes
     ----------
     value
-        Log of the mean, added up over the parts.
+        Log of the mean, summed over the parts.
     standard_error
-        Of ``value``, by the delta method.
+        Standard error of ``value``, by the delta method.
     effective_draws
-        ``(sum w)^2 / sum w^2`` of the worst part.
+        Effective sample size ``(sum w)^2 / sum w^2`` of the worst part.
     """
 
     value: float
@@ -55,12 +54,12 @@ class MeanWeight:
 
     @property
     def is_bound(self) -> bool:
-        """Whether so few of the weights count that there is no telling the error of their mean."""
-        return self.effective_draws < LEAST_EFFECTIVE_RUNS
+        """True if the effective sample size is too small to estimate the standard error."""
+        return self.effective_draws < MIN_EFFECTIVE_RUNS
 
     @property
     def margin(self) -> float:
-        """How far the end of a 95 % interval lies from the value, on the side that is bounded.
+        """Distance of the end of a 95 % interval from the value, on the bounded side.
 
         Examples
         --------
@@ -68,11 +67,11 @@ class MeanWeight:
         [0.2, 3.69]
         """
         margin = INTERVAL_WIDTH * self.standard_error
-        return max(margin, MARKOV) if self.is_bound else margin
+        return max(margin, MARKOV_MARGIN) if self.is_bound else margin
 
     @classmethod
     def of(cls, log_weights: NDArray[np.float64]) -> MeanWeight:
-        """From log weights ``(draws, parts)``.
+        """Return the mean of log weights ``(draws, parts)``.
 
         Examples
         --------
@@ -84,6 +83,7 @@ class MeanWeight:
         logs = np.asarray(logsumexp(log_weights, axis=0)) - np.log(size)
         if np.isneginf(logs).any():
             return cls(-np.inf, np.inf, 0.0)
+        # Delta method: the error of a log mean is that of the weights relative to their mean.
         relative = np.exp(log_weights - logs)
         errors = relative.std(axis=0, ddof=1) / np.sqrt(size) if size > 1 else np.inf
         effective = relative.sum(axis=0) ** 2 / (relative**2).sum(axis=0)
@@ -92,18 +92,18 @@ class MeanWeight:
 
 @dataclass(frozen=True)
 class Bracket:
-    """A stochastic lower and a stochastic upper bound of a log evidence.
+    """Stochastic lower and upper bound of a log evidence.
 
     Attributes
     ----------
     forward, reverse
-        From chains that began at the base, and from chains that began at draws from the target.
+        Estimates from chains that start at the base, and at draws from the target.
     rigorous
-        Whether those draws were exact; if they came from chains, the upper bound holds only as
-        far as the chains had converged.
+        True if those draws are exact; draws of chains give a valid upper bound only if the chains
+        have converged.
     left_out
-        Part of the gap that is known: minus the log of the share of those draws over which the
-        runs forwards sum. They are below the evidence by so much, and all is well.
+        Expected part of the gap: minus the log of the share of draws that forward runs can reach.
+        The forward estimate is below the evidence by this amount.
     """
 
     forward: MeanWeight
@@ -113,22 +113,22 @@ class Bracket:
 
     @property
     def gap(self) -> float:
-        """Upper less lower bound; ``left_out`` on average if all is well."""
+        """Upper minus lower bound; its expectation is ``left_out`` if both are accurate."""
         return self.reverse.value - self.forward.value
 
     @property
     def contradicts(self) -> bool:
-        """Whether the upper bound lies below the lower one: the draws it came from cannot be right.
+        """True if the upper bound lies below the lower one: its draws are not from the posterior.
 
-        Of right draws that happens in one case of 20 at most, and hardly ever where errors are
-        known.
+        With correct draws this happens with probability at most 1/20, and hardly ever if the
+        standard errors are reliable.
         """
         low, high = self.forward, self.reverse
         return bool(high.value + high.margin < low.value - low.margin - ROUNDING * abs(low.value))
 
     @property
     def agrees(self) -> bool:
-        """Whether the two ends are within three standard errors of each other."""
+        """True if lower and upper bound are within three standard errors of each other."""
         if np.isinf(self.gap):
             return False
         error = np.hypot(self.forward.standard_error, self.reverse.standard_error)
@@ -138,35 +138,35 @@ class Bracket:
 
 @dataclass(frozen=True)
 class LogEvidence:
-    """``log P`` of what was observed under a model.
+    """``log P`` of the observed data under a model.
 
     Attributes
     ----------
     value
         The log evidence, or its estimate.
     lower, upper
-        A 95 % interval; equal to ``value`` where the value is exact. Where a bracket was made,
-        the upper end is that of the reversed chains if it lies higher. Where few of the weights
-        count, they are bounds by Markov's inequality, 3.7 beyond the means of the weights: the
-        lower one holds however bad the estimate is, the upper one as far as the draws at which
-        reversed chains began are from the posterior.
+        A 95 % interval; equal to ``value`` if the value is exact. With a bracket, the upper end is
+        that of the reversed chains if it is higher. If the effective sample size is small, the ends
+        are bounds by Markov's inequality, 3.7 beyond the log means of the weights: the lower one
+        holds for any quality of the estimate, the upper one if the initial states of the reversed
+        chains are from the posterior.
     standard_error
-        Zero where the value is exact; of bounds as wide as they are.
+        Zero if the value is exact; for bounds the width of the interval in the same units.
     method
         ``"closed-form"``, ``"exact"`` (sum over all partitions), ``"importance"``,
-        ``"particles"``, ``"ais"``, ``"guided"``, or for a ratio of two such the two joined by
-        ``"/"``.
+        ``"particles"``, ``"ais"`` or ``"guided"``; for a ratio of two evidences, both methods
+        joined by ``"/"``.
     effective_draws
-        Effective sample size of the weights (the smallest, where several integrals are added);
-        infinite where the value is exact.
+        Effective sample size of the weights (the smallest one of several integrals); infinite if
+        the value is exact.
     model
         Name of the model.
     how
-        How it was obtained, in words.
+        Description of the computation.
     bracket
-        The two bounds, where both were estimated.
+        Lower and upper bound, if both were estimated.
     interrupted
-        Whether Ctrl-C cut the work short; ``how`` says where.
+        True if Ctrl-C interrupted the computation; ``how`` says where.
     """
 
     value: float
@@ -182,7 +182,7 @@ class LogEvidence:
 
     @classmethod
     def exact(cls, value: float, method: str, model: str, how: str = "") -> LogEvidence:
-        """A value without error."""
+        """Return a log evidence without error."""
         return cls(value, value, value, 0.0, method, np.inf, model, how)
 
     @classmethod
@@ -194,13 +194,13 @@ class LogEvidence:
         how: str = "",
         bracket: Bracket | None = None,
     ) -> LogEvidence:
-        """An estimate with its interval."""
+        """Return an estimated log evidence with its interval."""
         margin = found.margin
         upper = found.value + margin
         if bracket is not None:
             upper = max(upper, bracket.reverse.value + bracket.reverse.margin)
             if bracket.contradicts or np.isinf(upper):
-                upper = CERTAIN
+                upper = MAX_LOG_PROBABILITY
         return cls(
             found.value,
             found.value - margin,
@@ -215,7 +215,7 @@ class LogEvidence:
 
     @property
     def is_exact(self) -> bool:
-        """Whether there is no sampling error."""
+        """True if there is no sampling error."""
         return self.standard_error == 0.0
 
     def __str__(self) -> str:

@@ -1,12 +1,13 @@
-"""Log evidence of many groups by annealing from a guide to their partition.
+"""Log evidence of many groups by annealing from a mean-field base of their partition.
 
-Some chains are drawn from the posterior. The better half of one half of them makes the guide
-(`bayes_lcs.inference.ais.fit_mean_field`); chains annealed from it give the lower end. Draws of the
-other half, which the guide does not know, begin the runs backwards that give the upper end.
+Several chains sample the posterior. The best chain of one half of them gives the mean-field base
+(`bayes_lcs.inference.ais.fit_mean_field`); chains annealed from it give the lower bound. Draws of
+the other half, which are independent of the base, start the reversed chains that give the upper
+bound.
 
-Near the posterior few temperatures are enough, however many groups there are; from the prior, or
-one group after the other, hundreds of groups are out of reach. What all of it may cost is counted
-in look-ups of counts, never in seconds: the numbers must not depend on the clock.
+The base is near the posterior, so few temperatures suffice for any number of groups. Annealing from
+the prior, or SMC over groups, is infeasible for hundreds of groups. The cost is limited in look-ups
+of counts and not in seconds, so that results do not depend on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.model_evidence.bidirectional import (
-    chains_for,
-    concluded,
-    from_both_ends,
+    bidirectional_estimate,
     log_known_labels,
+    num_chains_for_precision,
+    summarize,
 )
 from bayes_lcs.model_evidence.log_evidence import LogEvidence
 from bayes_lcs.runtime.executors.protocol import Executor
@@ -32,40 +33,39 @@ if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
     from bayes_lcs.inference.ais.ais import Schedule
     from bayes_lcs.inference.ais.executor_chains import Anneal
-    from bayes_lcs.inference.ais.fit_mean_field import Arrangement
-    from bayes_lcs.inference.ais.partition_mean_field import GuidedProblem
+    from bayes_lcs.inference.ais.fit_mean_field import AnchoredLabelling
+    from bayes_lcs.inference.ais.partition_mean_field import MeanFieldProblem
 
-__all__ = ["guided_evidence"]
+__all__ = ["mean_field_ais_evidence"]
 
 FloatArray = NDArray[np.float64]
 
-AFFORDABLE = 2e10
-"""Look-ups that drawing, and each of the two ends, may take: 40 seconds or so of two cores."""
+MAX_LOOKUPS = 2e10
+"""Maximum number of look-ups of sampling, and of each bound: about 40 seconds of two cores."""
 
-SUPPOSED_BLOCKS = 32
-"""Blocks that sampling is planned for, before it is known how many there are."""
+ASSUMED_NUM_CLUSTERS = 32
+"""Number of clusters assumed when sampling is planned."""
 
-SAMPLED_CHAINS, FEW_SAMPLED_CHAINS = 4, 2
-MANY_SWEEPS, FEW_SWEEPS = 1000, 60
-"""Of a chain from the posterior, the first half of them thrown away."""
+MAX_SAMPLED_CHAINS, MIN_SAMPLED_CHAINS = 4, 2
+MAX_SWEEPS, MIN_SWEEPS = 1000, 60
+"""Range of the number of sweeps of a posterior chain; the first half is warm-up."""
 
-KEPT_DRAWS = 64
-"""Of a chain, at most, evenly from its second half: sweeps apart, nearly independent."""
+MAX_DRAWS = 64
+"""Maximum number of draws per chain, evenly spaced over its second half."""
 
 GUIDE_SWEEPS = 100
 
 TRIAL_VARIANCE = 0.1
-"""Of log weights, beyond which there are more temperatures: they are cheap here."""
+"""Variance of the log weights above which the number of temperatures is increased."""
 
-FEWEST_TEMPERATURES, MOST_TEMPERATURES = 16, 4096
+MIN_TEMPERATURES, MAX_TEMPERATURES = 16, 4096
 TRIAL_CHAINS = 16
-FEWEST_CHAINS = 8
-"""Enough for bounds that hold whatever the weights are, if more cannot be afforded."""
+MIN_CHAINS = 8
+"""Enough for bounds that hold for any distribution of the weights."""
 
-
-LONG_SWEEP, FEW_TOGETHER = 2e7, 2
-"""A sweep of so many look-ups takes a tenth of a second. From there on few chains move together:
-at Ctrl-C and in checkpoints only whole calls count."""
+SLOW_SWEEP_LOOKUPS, SLOW_CHAINS_PER_CALL = 2e7, 2
+"""Sweeps with more look-ups take over 0.1 seconds. Then only a few chains run in one call, because
+Ctrl-C and checkpoints keep whole calls only."""
 
 
 def _memory(num_groups: int, num_dimensions: int, chains: int) -> float:
@@ -74,20 +74,17 @@ def _memory(num_groups: int, num_dimensions: int, chains: int) -> float:
     Parameters
     ----------
     num_dimensions
-        Numbers that describe the counts of a group.
+        Number of counts per group, totals included.
     chains
-        Chains from the posterior. Each has a buffer of 256 draws, and the scores of the groups.
+        Number of posterior chains. Each has a buffer of 256 draws, and the scores of the groups.
     """
     return 64.0 * 2**20 + num_groups * (24.0 * num_dimensions + chains * 3000.0 + 12_000.0)
 
 
-class _Plan(NamedTuple):
-    """How long chains from the posterior are.
+class _SamplingPlan(NamedTuple):
+    """Number and length of the posterior chains.
 
-    Attributes
-    ----------
-    chains, warmup, draws, thin
-        Half of the chains are for the guide, half for the other end.
+    Half of the chains are for the mean-field base, the other half starts the reversed chains.
     """
 
     chains: int
@@ -96,36 +93,40 @@ class _Plan(NamedTuple):
     thin: int
 
 
-def _planned(num_groups: int, dimensions: int) -> _Plan:
-    """As many sweeps as can be afforded.
+def _plan_sampling(num_groups: int, dimensions: int) -> _SamplingPlan:
+    """Return as many chains and sweeps as `MAX_LOOKUPS` allows.
 
     Examples
     --------
-    >>> _planned(946, 109)
-    _Plan(chains=4, warmup=500, draws=64, thin=7)
-    >>> _planned(100_000, 51)
-    _Plan(chains=2, warmup=30, draws=30, thin=1)
+    >>> _plan_sampling(946, 109)
+    _SamplingPlan(chains=4, warmup=500, draws=64, thin=7)
+    >>> _plan_sampling(100_000, 51)
+    _SamplingPlan(chains=2, warmup=30, draws=30, thin=1)
     """
-    sweep = float(num_groups * SUPPOSED_BLOCKS * dimensions)
-    affordable = AFFORDABLE / sweep
-    chains = SAMPLED_CHAINS if affordable >= 2 * SAMPLED_CHAINS * FEW_SWEEPS else FEW_SAMPLED_CHAINS
-    sweeps = int(np.clip(affordable / chains, FEW_SWEEPS, MANY_SWEEPS))
-    draws = min(sweeps // 2, KEPT_DRAWS)
-    return _Plan(chains, sweeps // 2, draws, sweeps // 2 // draws)
+    sweep = float(num_groups * ASSUMED_NUM_CLUSTERS * dimensions)
+    affordable = MAX_LOOKUPS / sweep
+    chains = (
+        MAX_SAMPLED_CHAINS
+        if affordable >= 2 * MAX_SAMPLED_CHAINS * MIN_SWEEPS
+        else MIN_SAMPLED_CHAINS
+    )
+    sweeps = int(np.clip(affordable / chains, MIN_SWEEPS, MAX_SWEEPS))
+    draws = min(sweeps // 2, MAX_DRAWS)
+    return _SamplingPlan(chains, sweeps // 2, draws, sweeps // 2 // draws)
 
 
-def _draws(
+def _sample_partitions(
     model: Any,
     data: GroupedTable,
-    plan: _Plan,
+    plan: _SamplingPlan,
     seed: int,
     progress: bool | None,
     executor: Executor | None,
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Partitions ``(chains, S, U)`` from the posterior, and their log joint probability."""
-    from bayes_lcs.inference.draw_posterior import drawn_partitions
+    """Sample partitions ``(chains, S, U)`` from the posterior; return them with log joints."""
+    from bayes_lcs.inference.draw_posterior import sample_partitions
 
-    return drawn_partitions(
+    return sample_partitions(
         model,
         data,
         draws=plan.draws,
@@ -138,40 +139,45 @@ def _draws(
     )
 
 
-def _even(temperatures: int) -> Schedule:
+def _even_schedule(temperatures: int) -> Schedule:
     from bayes_lcs.inference.ais.ais import Schedule
 
     return Schedule(np.linspace(0.0, 1.0, temperatures + 1), np.nan)
 
 
-def _settle(
-    problem: GuidedProblem, anneal: Anneal, affordable: float, seed: int, progress: bool | None
+def _tune_num_temperatures(
+    problem: MeanFieldProblem, anneal: Anneal, affordable: float, seed: int, progress: bool | None
 ) -> tuple[int, FloatArray | None]:
-    """Temperatures at which trial chains have log weights of little variance, and those weights.
+    """Increase the number of temperatures until the log weights of trial chains vary little.
 
     Parameters
     ----------
     affordable
-        Sweeps of all chains together; where they are too few for trials there are none.
+        Total number of sweeps allowed; if it is too small, there are no trials.
+
+    Returns
+    -------
+    temperatures, trial
+        Number of temperatures, and log weights of the trial chains (None without trials).
     """
-    temperatures = FEWEST_TEMPERATURES
+    temperatures = MIN_TEMPERATURES
     if affordable < 4 * TRIAL_CHAINS * temperatures:
         return temperatures, None
     while True:
         _, trial = anneal(
-            problem, _even(temperatures), chains=TRIAL_CHAINS, seed=seed, progress=progress
+            problem, _even_schedule(temperatures), chains=TRIAL_CHAINS, seed=seed, progress=progress
         )
         found = float(trial.var(ddof=1))
-        most = min(MOST_TEMPERATURES, affordable / (4 * TRIAL_CHAINS))
+        most = min(MAX_TEMPERATURES, affordable / (4 * TRIAL_CHAINS))
         if found <= TRIAL_VARIANCE or 2 * temperatures > most:
             return temperatures, trial
         wanted = temperatures * float(np.clip(found / TRIAL_VARIANCE, 2.0, 8.0))
         temperatures = int(min(wanted, most))
 
 
-def _annealed(
+def _run_chains(
     anneal: Anneal,
-    problem: GuidedProblem,
+    problem: MeanFieldProblem,
     schedule: Schedule,
     together: int,
     progress: bool | None,
@@ -179,12 +185,12 @@ def _annealed(
     seed: int,
     starts: NDArray[np.int32] | None = None,
 ) -> FloatArray:
-    """Log weights ``(chains, 1)`` of chains forwards, or backwards from slots ``(chains, U)``.
+    """Run forward chains, or reversed ones from slots ``(chains, U)``; return ``(chains, 1)``.
 
     Raises
     ------
     PartialResultInterrupt
-        After Ctrl-C, with those of the chains that had come to their end.
+        After Ctrl-C, with the log weights of the chains that were finished.
     """
     done: list[FloatArray] = []
     for first in range(0, chains, together):
@@ -217,18 +223,21 @@ def _num_chains(
     temperatures: int,
     affordable: float,
 ) -> int:
-    most = int(affordable / temperatures) // FEWEST_CHAINS * FEWEST_CHAINS
-    few = max(min(most, max_chains or most), FEWEST_CHAINS)
+    """Return the number of chains for the precision, within the number of sweeps allowed."""
+    most = int(affordable / temperatures) // MIN_CHAINS * MIN_CHAINS
+    few = max(min(most, max_chains or most), MIN_CHAINS)
     if trial is None:
         return few
-    wanted = chains_for(trial, precision, max_chains, float(num_groups * temperatures))
+    wanted = num_chains_for_precision(
+        trial, precision, max_chains, float(num_groups * temperatures)
+    )
     return wanted if precision is not None else min(wanted, few)
 
 
 def _backward_starts(
-    found: Arrangement, draws: NDArray[np.int64], chains: int, seed: int
+    found: AnchoredLabelling, draws: NDArray[np.int64], chains: int, seed: int
 ) -> tuple[list[NDArray[np.int32]], int]:
-    """Slots of draws, evenly taken and none twice, that have a place, and how many have none."""
+    """Map evenly spaced draws to slots; return them and the number of draws that have no slots."""
     rng = np.random.default_rng(seed)
     chains = min(chains, len(draws))
     chosen = np.linspace(0, len(draws) - 1, chains).astype(int)
@@ -237,7 +246,7 @@ def _backward_starts(
     return placed, chains - len(placed)
 
 
-def guided_evidence(
+def mean_field_ais_evidence(
     model: Any,
     data: GroupedTable,
     *,
@@ -248,39 +257,39 @@ def guided_evidence(
     progress: bool | None = None,
     executor: Executor | None = None,
 ) -> LogEvidence:
-    """``log P(X, Y)`` of clustered naive Bayes where all labels are known.
+    """Estimate ``log P(X, Y)`` of clustered naive Bayes; all labels must be known.
 
     Parameters
     ----------
     precision
-        Standard error that the number of chains aims at; None as for :func:`bayes_lcs.evidence`.
+        Target standard error, which sets the number of chains; see :func:`bayes_lcs.evidence`.
     bracket
-        Whether to run backwards from draws too, for the upper end.
+        If True, run reversed chains from posterior draws as well, for the upper bound.
     executor
-        Where chains run; None is this process.
+        Executor of the chains; None runs them in this process.
     """
-    from bayes_lcs.inference.ais.executor_chains import annealing_on
-    from bayes_lcs.inference.ais.fit_mean_field import arrangement, guided_problem
+    from bayes_lcs.inference.ais.executor_chains import annealing_context
+    from bayes_lcs.inference.ais.fit_mean_field import choose_anchors, fit_mean_field
 
     labels, cells = data.schema.num_labels, data.schema.num_cells
     dimensions = labels * (cells + data.schema.num_features) + 1
     groups = data.num_groups
-    plan = _planned(groups, dimensions)
+    plan = _plan_sampling(groups, dimensions)
     require_memory(
         _memory(groups, dimensions, plan.chains),
         f"the evidence of {groups:,} groups",
         "Take fewer groups, or use a larger machine",
     )
     base = log_known_labels(model, data)
-    # Seeds next to each other must not share chains.
+    # Adjacent seeds must not share chains.
     seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(6)]
-    draws, log_joints = _draws(model, data, plan, seeds[0], progress, executor)
+    draws, log_joints = _sample_partitions(model, data, plan, seeds[0], progress, executor)
     half = plan.chains // 2
     better = int(log_joints[:half].mean(axis=1).argmax())
-    found = arrangement(draws[better], int(log_joints[better].argmax()))
+    found = choose_anchors(draws[better], int(log_joints[better].argmax()))
     sweep = float(groups * found.num_slots * dimensions)
-    affordable = AFFORDABLE / sweep
-    problem = guided_problem(
+    affordable = MAX_LOOKUPS / sweep
+    problem = fit_mean_field(
         model,
         data,
         found,
@@ -288,13 +297,15 @@ def guided_evidence(
         seed=seeds[1],
         progress=progress,
     )
-    with annealing_on(executor, problem.sent()) as anneal:
-        temperatures, trial = _settle(problem, anneal, affordable, seeds[2], progress)
-        schedule = _even(temperatures)
+    with annealing_context(executor, problem.builder()) as anneal:
+        temperatures, trial = _tune_num_temperatures(
+            problem, anneal, affordable, seeds[2], progress
+        )
+        schedule = _even_schedule(temperatures)
         chains = _num_chains(trial, precision, max_chains, groups, temperatures, affordable)
 
-        together = chains if sweep < LONG_SWEEP else FEW_TOGETHER
-        run = partial(_annealed, anneal, problem, schedule, together, progress)
+        together = chains if sweep < SLOW_SWEEP_LOOKUPS else SLOW_CHAINS_PER_CALL
+        run = partial(_run_chains, anneal, problem, schedule, together, progress)
 
         def forwards() -> FloatArray:
             return run(chains, seeds[3])
@@ -302,15 +313,16 @@ def guided_evidence(
         def backwards() -> tuple[FloatArray, bool]:
             others = draws[half:].reshape(-1, groups)
             placed, missing = _backward_starts(found, others, chains, seeds[4])
+            # The forward chains cannot reach draws without slots: their weight is infinite.
             nowhere = np.full((missing, 1), np.inf)
             if not placed:
                 return nowhere, False
             back = run(len(placed), seeds[5], np.array(placed))
             return np.concatenate([back, nowhere]), False
 
-        ends = from_both_ends(base, forwards, backwards if bracket else None)
+        ends = bidirectional_estimate(base, forwards, backwards if bracket else None)
     how = (
-        f"annealed from a guide to the partition with {found.num_anchors} anchors and "
-        f"{found.num_slots} slots, {chains} chains over {temperatures} temperatures"
+        f"annealed importance sampling from a mean-field base with {found.num_anchors} anchors "
+        f"and {found.num_slots} slots, {chains} chains over {temperatures} temperatures"
     )
-    return concluded(ends, method="guided", model=model.name, how=how)
+    return summarize(ends, method="guided", model=model.name, how=how)

@@ -1,11 +1,11 @@
-"""Evidence of the prototype model: one integral a (label, feature) pair, added up.
+"""Evidence of the prototype model: the product of one integral per (label, feature) pair.
 
 Given prototype and strength the groups' own parameters integrate out, and the evidence factorises
 
     P(X | Y) = prod_{y,f}  integral Dir(p; beta) Gamma(K; g1, g2) prod_u DM(n_{u,y,f}; K p) dp dK
 
-into integrals of as many dimensions as the feature has values. Each is taken in unconstrained
-coordinates ``(log K, log p_1/p_V, ..., log p_{V-1}/p_V)``.
+into integrals of as many dimensions as the feature has values. Each is computed by importance
+sampling in unconstrained coordinates ``(log K, log p_1/p_V, ..., log p_{V-1}/p_V)``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.dirichlet import CountHistograms, log_dirichlet_density
 from bayes_lcs.core.naive_bayes import log_label_marginal
-from bayes_lcs.inference.laplace import Broad, LogIntegral, log_integral
+from bayes_lcs.inference.laplace import LogIntegral, WideProposal, log_integral
 from bayes_lcs.runtime.checkpoints import checkpointed_task
 from bayes_lcs.runtime.progress import progress_bar
 
@@ -26,38 +26,38 @@ if TYPE_CHECKING:
     from bayes_lcs.models.prototype import Prototype
 
 __all__ = [
-    "LEAST_EFFECTIVE_DRAWS",
+    "MIN_EFFECTIVE_DRAWS",
     "TRIAL_DRAWS",
-    "planned_draws",
+    "num_draws_for_precision",
     "prototype_factors",
     "prototype_log_evidence",
 ]
 
 FloatArray = NDArray[np.float64]
 
-LEAST_EFFECTIVE_DRAWS = 400.0
-MOST_DRAWS_FACTOR = 16
+MIN_EFFECTIVE_DRAWS = 400.0
+MAX_DRAWS_FACTOR = 16
 TRIAL_DRAWS = 4000
-AFFORDABLE_TERMS = 5e7
-"""Draws times different counts: some ten seconds."""
+MAX_TERMS = 5e7
+"""Maximum number of draws times different counts; about ten seconds."""
 
-LOWEST_LOG_PROBABILITY = -600.0
-"""Keeps ``K p`` representable in the far tails of the proposal; the density there is zero."""
+MIN_LOG_PROBABILITY = -600.0
+"""Keeps ``K p`` representable in the far tails of the proposal, where the density is zero."""
 
 
 def _to_model(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """``(log K, log ratios)`` to the log prototype and the log strength."""
+    """Convert points ``(log K, log ratios)`` to log prototypes and log strengths."""
     ratios = np.concatenate([points[:, 1:], np.zeros((len(points), 1))], axis=1)
     log_prototype = ratios - np.logaddexp.reduce(ratios, axis=1, keepdims=True)
-    return np.maximum(log_prototype, LOWEST_LOG_PROBABILITY), points[:, 0]
+    return np.maximum(log_prototype, MIN_LOG_PROBABILITY), points[:, 0]
 
 
-def _reduced(counts: NDArray, prior: FloatArray) -> tuple[NDArray, FloatArray]:
-    """The same integral over fewer values: those that never occur are one, and it comes first.
+def _merge_unseen_values(counts: NDArray, prior: FloatArray) -> tuple[NDArray, FloatArray]:
+    """Merge values that never occur into one, which comes first; the integral stays the same.
 
     The likelihood does not depend on how their probability is divided, and sums of Dirichlet
-    components are Dirichlet. In log ratios each of them would be a long flat tail that the
-    proposal misses. The most common value comes last, where the ratios are taken against it.
+    components are Dirichlet. In log ratios each of them would have a long flat tail that the
+    proposal misses. The most common value comes last, as the denominator of the ratios.
     """
     seen = counts.any(axis=0)
     order = np.flatnonzero(seen)[np.argsort(counts.sum(axis=0)[seen], kind="stable")]
@@ -70,12 +70,12 @@ def _reduced(counts: NDArray, prior: FloatArray) -> tuple[NDArray, FloatArray]:
     )
 
 
-def _factor(
+def _integrate_factor(
     model: Prototype, counts: NDArray, prior: FloatArray, num_draws: int, rng: np.random.Generator
 ) -> LogIntegral:
-    """Integral of one (label, feature) pair with counts ``(U, V)``."""
+    """Integrate over prototype and strength of one (label, feature) pair, counts ``(U, V)``."""
     strength_prior = model.strength_prior
-    counts, prior = _reduced(counts, prior)
+    counts, prior = _merge_unseen_values(counts, prior)
     histograms = CountHistograms(counts, shifted=True)
 
     def log_prior(points: FloatArray) -> FloatArray:
@@ -107,22 +107,22 @@ def _factor(
 
     mean = counts.sum(axis=0) + prior
     start = np.concatenate([[np.log(strength_prior.mean)], np.log(mean[:-1] / mean[-1])])
-    found = log_integral(log_density, start, Broad(draw, log_prior), num_draws, rng)
+    found = log_integral(log_density, start, WideProposal(draw, log_prior), num_draws, rng)
     return found._replace(value=found.value + histograms.shift)
 
 
-def _settled_factor(
+def _integrate_factor_precisely(
     model: Prototype, counts: NDArray, prior: FloatArray, num_draws: int, rng: np.random.Generator
 ) -> LogIntegral:
-    """The integral with more draws where few of them count: its stated error is too small there.
+    """Integrate with more draws while the effective sample size is too small for its error.
 
-    Values that were seen once under a prior far below one have posteriors with long tails.
+    Values that occur once under a prior far below one have posteriors with long tails.
     """
-    most = num_draws * MOST_DRAWS_FACTOR
-    found = _factor(model, counts, prior, num_draws, rng)
-    while found.effective_draws < LEAST_EFFECTIVE_DRAWS and num_draws < most:
+    most = num_draws * MAX_DRAWS_FACTOR
+    found = _integrate_factor(model, counts, prior, num_draws, rng)
+    while found.effective_draws < MIN_EFFECTIVE_DRAWS and num_draws < most:
         num_draws *= 4
-        found = _factor(model, counts, prior, num_draws, rng)
+        found = _integrate_factor(model, counts, prior, num_draws, rng)
     return found
 
 
@@ -133,7 +133,7 @@ def prototype_factors(
     seed: int = 0,
     progress: bool | None = None,
 ) -> list[LogIntegral]:
-    """The integral of every (label, feature) pair, labels outermost."""
+    """Return the integral of every (label, feature) pair, labels outermost."""
     schema = counts.schema
     prior = model.feature_parameters(schema)
     seeds = np.random.SeedSequence(seed).spawn(schema.num_labels * schema.num_features)
@@ -152,23 +152,25 @@ def prototype_factors(
             if schema.num_values[feature] == 1 or not values.any():
                 factors.append(LogIntegral(0.0, 0.0, float(num_draws)))
             else:
-                factors.append(_settled_factor(model, values, prior[label, cells], num_draws, rng))
+                factors.append(
+                    _integrate_factor_precisely(model, values, prior[label, cells], num_draws, rng)
+                )
             written.update(dict, {"integral": np.asarray(factors[-1])})
             tick()
         written.finish()
     return factors
 
 
-def planned_draws(counts: GroupCounts, error: float, precision: float) -> int:
-    """Draws for each integral that a wanted error needs, if 4,000 of them left ``error``.
+def num_draws_for_precision(counts: GroupCounts, error: float, precision: float) -> int:
+    """Return the number of draws per integral for a precision, if 4,000 draws gave ``error``.
 
-    At most 16 times as many, and no more than a limit that large tables reach.
+    The number is at most 16 times as large, and smaller for large tables.
 
     Examples
     --------
     >>> import bayes_lcs as bl
     >>> data, _ = bl.NoSharing().simulate(bl.Schema(2, (2,)), [3, 2], seed=0)
-    >>> [planned_draws(data.counts(), error, 0.01) for error in (0.001, 0.02, 1.0)]
+    >>> [num_draws_for_precision(data.counts(), error, 0.01) for error in (0.001, 0.02, 1.0)]
     [4000, 16000, 64000]
     """
     schema = counts.schema
@@ -177,7 +179,7 @@ def planned_draws(counts: GroupCounts, error: float, precision: float) -> int:
         for label in range(schema.num_labels)
         for feature in range(schema.num_features)
     )
-    most = min(MOST_DRAWS_FACTOR * TRIAL_DRAWS, AFFORDABLE_TERMS / max(terms, 1))
+    most = min(MAX_DRAWS_FACTOR * TRIAL_DRAWS, MAX_TERMS / max(terms, 1))
     return int(max(min(TRIAL_DRAWS * (error / precision) ** 2, most), TRIAL_DRAWS))
 
 
@@ -188,7 +190,7 @@ def prototype_log_evidence(
     seed: int = 0,
     progress: bool | None = None,
 ) -> LogIntegral:
-    """``log P(X, Y)``: the factors added up, their errors in quadrature."""
+    """Return ``log P(X, Y)``: the sum of the log factors, with errors added in quadrature."""
     factors = prototype_factors(model, counts, num_draws, seed, progress)
     labels = float(log_label_marginal(counts.labels, model.label_parameters(counts.schema)).sum())
     return LogIntegral(

@@ -1,9 +1,9 @@
-"""Log evidence by particles: missing labels, or the partition, summed over.
+"""Log evidence by sequential Monte Carlo (SMC) over missing labels, or over the partition.
 
-Where the partition is known, blocks are independent given what is known, so each has its own
-estimates of its labels, and their logs add up. Where all labels are known, groups get blocks.
-Trial runs double the number of particles until estimates spread little, and say how many runs the
-wanted error needs. Runs led to draws from the posterior give the upper end.
+If the partition is known, the clusters are independent SMC problems over their missing labels, and
+their log estimates add up. If all labels are known, particles assign groups to clusters. Trial runs
+double the number of particles until the estimates vary little, and give the number of runs for the
+target error. Conditional runs, whose reference path is a posterior draw, give the upper bound.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.model_evidence.bidirectional import (
     COARSE,
     TARGET_VARIANCE,
-    chains_for,
-    concluded,
-    from_both_ends,
+    bidirectional_estimate,
     log_known_labels,
+    num_chains_for_precision,
     posterior_starts,
+    summarize,
 )
 from bayes_lcs.model_evidence.log_evidence import LogEvidence
 from bayes_lcs.runtime.checkpoints import checkpointed_task
@@ -34,49 +34,49 @@ from bayes_lcs.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
-    from bayes_lcs.inference.smc.smc import Posed
+    from bayes_lcs.inference.smc.smc import SMCProblem
 
 __all__ = ["particle_evidence"]
 
 FloatArray = NDArray[np.float64]
 
-FEWEST_PARTICLES = 64
-MOST_PARTICLES = 1024
-HOPELESS = 16.0
-"""So many times the variance that is aimed at: more runs would change little."""
+MIN_PARTICLES = 64
+MAX_PARTICLES = 1024
+HOPELESS_VARIANCE_RATIO = 16.0
+"""Multiple of the target variance above which more runs would change little."""
 
-UPDATES_A_PLACE = 2.0
-"""What a place costs a particle, in updates of a chain, times how often an item is placed."""
+UPDATES_PER_ITEM = 2.0
+"""Cost of one item per particle, in updates of a chain."""
 
 TRIAL_RUNS = 16
-FEW_RUNS = 64
-RUNS_A_CALL = 8
+TARGET_RUNS = 64
+RUNS_PER_CALL = 8
 CALL_SIZE = 2e6
-"""Rows times particles of one call: about a second."""
+"""Rows times particles of one call; about a second."""
 
 
 def _run_all(
-    parts: list[Posed],
+    parts: list[SMCProblem],
     runs: int,
     num_particles: int,
     seed: int,
     progress: bool | None,
     ends: NDArray[np.int64] | None = None,
 ) -> FloatArray:
-    """Log estimates ``(runs, parts)``; ``ends`` ``(runs, M)`` are places to which they are led.
+    """Return log estimates ``(runs, parts)``; ``ends`` ``(runs, M)`` are reference paths.
 
-    Parts that needed more room are put back with it.
+    Problems that ran out of slots are replaced in ``parts`` by versions with more slots.
 
     Raises
     ------
     PartialResultInterrupt
-        After Ctrl-C, with the estimates of the runs that were made.
+        After Ctrl-C, with the estimates of the completed runs.
     """
     from bayes_lcs.inference.smc.smc import estimate
 
     length = parts[0].length
-    size = RUNS_A_CALL if length * num_particles * RUNS_A_CALL <= CALL_SIZE else 1
-    # Run after run, so that after Ctrl-C some runs are whole.
+    size = RUNS_PER_CALL if length * num_particles * RUNS_PER_CALL <= CALL_SIZE else 1
+    # All parts of a run before the next run, so that complete runs remain after Ctrl-C.
     calls = [(number, first) for first in range(0, runs, size) for number in range(len(parts))]
 
     def call(number: int, first: int) -> FloatArray:
@@ -90,15 +90,15 @@ def _run_all(
             runs=size,
             num_particles=num_particles,
             seed=seed + 1_000_003 * (number * runs + first),
-            ends=own,
+            posterior_draws=own,
         )
         return found
 
-    what = f"{num_particles} particles" + (", backwards" if ends is not None else "")
-    decisive = [_decisive(posed) for posed in parts]
+    what = f"{num_particles} particles" + (", reversed" if ends is not None else "")
+    decisive = [_cache_key(posed) for posed in parts]
     with (
         checkpointed_task("particles", decisive, runs, num_particles, seed, ends) as written,
-        progress_bar("reading", len(calls), progress) as tick,
+        progress_bar("particles", len(calls), progress) as tick,
     ):
         found: list[FloatArray] = [piece["found"] for piece in written.pieces]
         tick(len(found), what)
@@ -121,16 +121,16 @@ def _run_all(
     return _by_run(found, len(parts))
 
 
-def _decisive(posed: Posed) -> list[Any]:
+def _cache_key(problem: SMCProblem) -> list[Any]:
     import jax
 
-    # Not the design itself: how much room it has changes nothing, and may have grown.
-    leaves = jax.tree.leaves((posed.part, posed.stages))
-    return [type(posed.design).__name__, leaves, posed.items]
+    # Without the configuration itself: its number of slots may grow and does not change results.
+    leaves = jax.tree.leaves((problem.data, problem.schedule))
+    return [type(problem.config).__name__, leaves, problem.items]
 
 
 def _by_run(found: list[FloatArray], num_parts: int) -> FloatArray:
-    """Estimates of all parts in the calls made, ``(runs, parts)``, of whole runs."""
+    """Arrange the estimates of the calls by run, ``(runs, parts)``; incomplete runs are dropped."""
     whole = len(found) // num_parts * num_parts
     if not whole:
         return np.zeros((0, num_parts))
@@ -138,35 +138,37 @@ def _by_run(found: list[FloatArray], num_parts: int) -> FloatArray:
     return stacked.transpose(0, 2, 1).reshape(-1, num_parts)
 
 
-def _settle(
-    parts: list[Posed], precision: float | None, seed: int, progress: bool | None
+def _tune_num_particles(
+    parts: list[SMCProblem], precision: float | None, seed: int, progress: bool | None
 ) -> tuple[int, FloatArray]:
-    """A number of particles with which few runs are precise enough, and its trial runs.
+    """Return a number of particles with which few runs are precise enough, and its trial runs.
 
-    Twice the particles halve the variance of an estimate and cost less than twice the time.
+    Doubling the particles halves the variance of an estimate and less than doubles the time.
     """
-    num_particles = FEWEST_PARTICLES
+    num_particles = MIN_PARTICLES
     while True:
         trial = _run_all(parts, TRIAL_RUNS, num_particles, seed, progress)
         variances = trial.var(axis=0, ddof=1)
-        spread = variances.sum() / FEW_RUNS / (precision or COARSE) ** 2
+        spread = variances.sum() / TARGET_RUNS / (precision or COARSE) ** 2
         excess = max(variances.max() / TARGET_VARIANCE, spread)
-        if excess <= 1.0 or num_particles >= MOST_PARTICLES:
+        if excess <= 1.0 or num_particles >= MAX_PARTICLES:
             return num_particles, trial
-        num_particles = min(num_particles * (2 if excess < 4.0 else 4), MOST_PARTICLES)
+        num_particles = min(num_particles * (2 if excess < 4.0 else 4), MAX_PARTICLES)
 
 
-def _pose(model: Any, data: GroupedTable) -> tuple[float, list[Posed], str]:
-    """What is known in closed form, the parts of what is not, and the name of their places."""
+def _build_problems(model: Any, data: GroupedTable) -> tuple[float, list[SMCProblem], str]:
+    """Return the closed-form part of the log evidence, the SMC problems, and their variable."""
     if not isinstance(model, KnownPartitionModel):
         from bayes_lcs.inference.smc import partition
 
-        return log_known_labels(model, data), [partition.pose(model, data)], "z"
+        return log_known_labels(model, data), [partition.build_problem(model, data)], "z"
     from bayes_lcs.inference.smc import labels
 
-    parts = labels.pose(model, data)
+    parts = labels.build_problem(model, data)
     if not parts:
-        raise ValueError("no row lacks a label: there is nothing to sum over; use method='exact'")
+        raise ValueError(
+            "all rows have a label, so there is no sum over labels; use method='exact'"
+        )
     return model.log_marginal(data.counts()), parts, "latent_label"
 
 
@@ -180,26 +182,25 @@ def particle_evidence(
     seed: int = 0,
     progress: bool | None = None,
 ) -> LogEvidence:
-    """``log P`` of all that was observed: features, and the labels that are known.
+    """Estimate ``log P`` of the observed features and labels.
 
     Parameters
     ----------
     precision
-        Standard error that the number of runs aims at; never more than ``max_chains``, and 64
-        where trial runs differ so much that more of them would help little. None as for
-        :func:`bayes_lcs.evidence`.
+        Target standard error, which sets the number of runs, up to ``max_chains``; 64 runs if
+        trial runs differ so much that more would help little. See :func:`bayes_lcs.evidence`.
     bracket
-        Whether to run towards draws from the posterior too, for the upper end.
+        If True, make conditional runs with posterior draws as well, for the upper bound.
     """
-    base, parts, unknown = _pose(model, data)
-    # Seeds next to each other must not share runs.
+    base, parts, unknown = _build_problems(model, data)
+    # Adjacent seeds must not share runs.
     seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(4)]
-    num_particles, trial = _settle(parts, precision, seeds[0], progress)
-    hopeless = trial.var(axis=0, ddof=1).max() > HOPELESS * TARGET_VARIANCE
+    num_particles, trial = _tune_num_particles(parts, precision, seeds[0], progress)
+    hopeless = trial.var(axis=0, ddof=1).max() > HOPELESS_VARIANCE_RATIO * TARGET_VARIANCE
     if hopeless:
-        precision, max_chains = precision or COARSE, min(max_chains or FEW_RUNS, FEW_RUNS)
-    updates = UPDATES_A_PLACE * sum(len(part.items) for part in parts) * num_particles
-    runs = chains_for(trial, precision, max_chains, updates)
+        precision, max_chains = precision or COARSE, min(max_chains or TARGET_RUNS, TARGET_RUNS)
+    updates = UPDATES_PER_ITEM * sum(len(part.items) for part in parts) * num_particles
+    runs = num_chains_for_precision(trial, precision, max_chains, updates)
 
     def forwards() -> FloatArray:
         return _run_all(parts, runs, num_particles, seeds[1], progress)
@@ -211,10 +212,10 @@ def particle_evidence(
             ends_at = np.array([first_occurrence(z) for z in ends_at])
         return _run_all(parts, runs, num_particles, seeds[3], progress, ends_at), rigorous
 
-    found = from_both_ends(base, forwards, backwards if bracket else None)
+    found = bidirectional_estimate(base, forwards, backwards if bracket else None)
     summed, items = ("partitions", "group") if unknown == "z" else ("missing labels", "row")
     how = (
-        f"{summed} summed over by {num_particles} particles that read one {items} after the "
-        f"other, {runs} runs"
+        f"sequential Monte Carlo over {summed}, one {items} per step, {num_particles} particles, "
+        f"{runs} runs"
     )
-    return concluded(found, method="particles", model=model.name, how=how)
+    return summarize(found, method="particles", model=model.name, how=how)

@@ -1,1 +1,1 @@
-"""What we believe about grouped categorical data: one file a model, and no sampling loops."""
+"""Models of grouped categorical data, one file per model, without inference code."""

@@ -1,4 +1,4 @@
-"""Clustered Naive Bayes: groups share parameters inside the blocks of a partition (Roy 2006, 2.5).
+"""Clustered Naive Bayes: groups of a cluster share feature parameters (Roy 2006, section 2.5).
 
 Generative process, for group ``u``, label ``y``, feature ``f``, row ``n``::
 
@@ -7,22 +7,22 @@ Generative process, for group ``u``, label ``y``, feature ``f``, row ``n``::
     theta_u             ~ DP(a, prod_{y,f} Dirichlet(beta_{y,f}))                 (2.34)
     X_{u,n,f} | Y = y   ~ Discrete(theta_{u,y,f})                                 (2.35)
 
-With the random measure integrated out, the groups are partitioned by a Chinese restaurant process
-with concentration ``a`` and each block ``T`` draws one complete ``theta`` from the base measure.
-``phi_u`` is never shared. So, with ``n_T`` the summed counts of a block,
+With the random measure integrated out, the partition of the groups has a Chinese restaurant process
+prior with concentration ``a``, and each block ``T`` draws one ``theta`` from the base measure.
+``phi_u`` is never shared. With ``n_T`` the summed counts of a block,
 
     P(z)           = a^K prod_T Gamma(|T|) Gamma(a) / Gamma(a + U)
     P(X, Y | z)    = prod_u B(m_u + alpha) / B(alpha)
                      prod_T prod_{y,f} B(n_{T,y,f} + beta_{y,f}) / B(beta_{y,f})
 
-Thesis (A.44) has ``m + alpha`` where ``n_{T,y,f,.} + sum_x beta_{y,f,x}`` belongs, and (A.47) has
-the block's label counts where the group's own belong; both are put right here.
+Thesis (A.44) has ``m + alpha`` instead of ``n_{T,y,f,.} + sum_x beta_{y,f,x}``, and (A.47) has the
+label counts of the block instead of those of the group; both are corrected here.
 
-In NumPyro the process is cut off after ``num_sticks`` sticks: ``v_k ~ Beta(1, a)``, weights
-``v_k prod_{j<k} (1 - v_j)``, the last stick takes the rest. The data's density is then off by at
-most ``2 U (a / (1 + a))^(num_sticks - 1)`` in L1 distance (Ishwaran and James 2001, theorem 2,
-with Bernoulli's inequality): 1e-4 for 25 groups, ``a = 1`` and 20 sticks, but 0.7 at ``a = 5``.
-Everything else in this file is exact.
+In NumPyro the process is truncated after ``num_sticks`` sticks: ``v_k ~ Beta(1, a)``, weights
+``v_k prod_{j<k} (1 - v_j)``, and the last stick takes the rest. The L1 error of the density of the
+data is at most ``2 U (a / (1 + a))^(num_sticks - 1)`` (Ishwaran and James 2001, theorem 2, with
+Bernoulli's inequality): 1e-4 for 25 groups, ``a = 1`` and 20 sticks, but 0.7 at ``a = 5``.
+All other computations in this file are exact.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from bayes_lcs.core.naive_bayes import (
     posterior_parameters,
 )
 from bayes_lcs.core.partitions import block_sizes, first_occurrence, log_crp
-from bayes_lcs.core.predictive import Informants
-from bayes_lcs.core.priors import Gamma, fixed_value, frozen_prior
+from bayes_lcs.core.predictive import ConditionalPredictive
+from bayes_lcs.core.priors import Gamma, fixed_value, validate_prior
 from bayes_lcs.core.quadrature import integrate_log_density
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.models.base import NaiveBayesPrior
 from bayes_lcs.models.numpyro_rows import (
-    as_rows,
+    check_rows,
     log_row_terms,
     sample_feature_prior,
     sample_row_labels,
@@ -76,18 +76,18 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True)
 class ClusteredNaiveBayes(NaiveBayesPrior):
-    """Feature parameters shared inside unknown clusters of groups; label parameters not shared.
+    """Feature parameters shared within unknown clusters of groups; label parameters not shared.
 
     Parameters
     ----------
     label_prior
-        Dirichlet parameters ``alpha``: a number, or one number a label.
+        Dirichlet parameters ``alpha``: one number, or one per label.
     feature_prior
-        Dirichlet parameters ``beta``: a number, an array ``(L, C)``, a list with one entry a
+        Dirichlet parameters ``beta``: a number, an array ``(L, C)``, a list with one entry per
         feature, or a `Gamma` under which one number is learned.
     concentration
         Concentration of the Chinese restaurant process, or a `Gamma` under which it is learned.
-        With 1.0, ``U`` groups make ``1 + 1/2 + ... + 1/U`` clusters on average.
+        With 1.0, ``U`` groups form ``1 + 1/2 + ... + 1/U`` clusters on average.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        value = frozen_prior(self.concentration, "concentration", learnable=True)
+        value = validate_prior(self.concentration, "concentration", learnable=True)
         if isinstance(value, tuple):
             raise TypeError(f"concentration must be one number or a Gamma, got {value}")
         object.__setattr__(self, "concentration", value)
@@ -118,22 +118,22 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         labels: ArrayLike | None = None,
         num_sticks: int = 20,
     ) -> None:
-        """Generate rows, or condition on them, in NumPyro, by truncated stick-breaking.
+        """Generate rows in NumPyro, or condition on them, by truncated stick-breaking.
 
-        To draw, every group has a discrete site ``z``. To condition on features, ``z`` is summed
-        out of each group in the factor ``features``, so that NUTS needs no enumeration.
+        To draw rows, every group has a discrete site ``z``. To condition on features, ``z`` is
+        summed out per group in the factor ``features``, so that NUTS needs no enumeration.
 
         Parameters
         ----------
         groups : (N,)
             Group of each row.
         features : (N, F), or None
-            Coded features, -1 missing (left out); None draws them.
+            Coded features, -1 missing (ignored); None draws them.
         labels : (N,), or None
             Coded labels, -1 missing (summed out). None draws them; with features given, None
             means that all are missing.
         num_sticks
-            Where the process is cut off; `truncation_error` bounds what that costs.
+            Number of sticks of the truncated process; `truncation_error` bounds the error.
         """
         import jax
         import jax.numpy as jnp
@@ -142,7 +142,7 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
 
         if num_sticks < 2:
             raise ValueError(f"num_sticks must be at least 2, got {num_sticks}")
-        rows = as_rows(schema, groups, features, labels)
+        rows = check_rows(schema, groups, features, labels)
         prior = sample_feature_prior(self, schema)
         spec = self.concentration
         concentration = (
@@ -152,6 +152,7 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         )
         with numpyro.plate("breaks", num_sticks - 1):
             stick = numpyro.sample("stick", dist.Beta(1.0, concentration))
+        # Log length left before each break; the last stick takes the rest.
         rest = jnp.concatenate([jnp.zeros(1), jnp.cumsum(jnp.log1p(-stick))])
         log_weights = rest + jnp.concatenate([jnp.log(stick), jnp.zeros(1)])
         with (
@@ -182,7 +183,7 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
             numpyro.factor("features", jax.scipy.special.logsumexp(log_weights + by_stick, axis=1))
 
     def truncation_error(self, num_groups: int, num_sticks: int = 20) -> float:
-        """Bound on the L1 error that ``num_sticks`` leaves in the density of the data.
+        """Return a bound on the L1 error of the density of the data with ``num_sticks`` sticks.
 
         A learned concentration is taken at its prior mean.
 
@@ -196,12 +197,12 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         return min(2.0, 2.0 * num_groups * (value / (1.0 + value)) ** (num_sticks - 1))
 
     def log_label_marginal(self, counts: GroupCounts) -> float:
-        """``log P(Y)``, which does not depend on the partition."""
+        """Return ``log P(Y)``, which does not depend on the partition."""
         prior = self.label_parameters(counts.schema)
         return float(log_label_marginal(counts.labels, prior).sum())
 
     def log_prior(self, partition: ArrayLike) -> float:
-        """``log P(z)`` under the Chinese restaurant process; a learned concentration summed out.
+        """Return ``log P(z)`` under the CRP, with a learned concentration integrated out.
 
         Examples
         --------
@@ -217,8 +218,8 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         num_blocks, num_groups = len(block_sizes(z)), len(z)
 
         def log_density(log_a: FloatArray) -> FloatArray:
-            # log P(z | a) - log P(z | 1). Far to the left it goes like a^(K-1), and log (a)_U
-            # like log a + log (1)_{U-1}, which is used where exp(log_a) would be zero.
+            # log P(z | a) - log P(z | 1). As a -> 0 it behaves like a^(K-1), and log (a)_U like
+            # log a + log (1)_{U-1}, which is used where exp(log_a) would underflow to zero.
             a = np.exp(np.maximum(log_a, -600.0))
             seats = log_rising(a, num_groups) + np.minimum(log_a + 600.0, 0.0)
             ratio = num_blocks * log_a - seats + log_rising(1.0, num_groups)
@@ -227,18 +228,18 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         return at_one + integrate_log_density(log_density).log_integral
 
     def log_marginal(self, counts: GroupCounts, partition: ArrayLike) -> float:
-        """``log P(X, Y | z)``; a learned feature prior is integrated out."""
+        """Return ``log P(X, Y | z)``, with a learned feature prior integrated out."""
         blocks = merge_groups(counts, first_occurrence(partition))
         return self.log_label_marginal(counts) + self._log_feature_marginal(
             counts.schema, blocks.features
         )
 
     def log_joint(self, counts: GroupCounts, partition: ArrayLike) -> float:
-        """``log P(X, Y, z) = log P(z) + log P(X, Y | z)``."""
+        """Return ``log P(X, Y, z) = log P(z) + log P(X, Y | z)``."""
         return self.log_prior(partition) + self.log_marginal(counts, partition)
 
     def informing_counts(self, counts: GroupCounts, partition: ArrayLike) -> GroupCounts:
-        """What informs each group: its own label counts, and the feature counts of its block."""
+        """Return the label counts of each group with the feature counts of its block."""
         z = first_occurrence(partition)
         blocks = merge_groups(counts, z)
         return GroupCounts(counts.schema, counts.labels, blocks.features[z])
@@ -250,15 +251,15 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         partition: ArrayLike,
         groups: ArrayLike | None = None,
     ) -> FloatArray:
-        """``log P(y, x | data, z)`` of each row and label, in each group; ``(U, N, L)``.
+        """Return ``log P(y, x | data, z)`` of each row and label, in each group; ``(U, N, L)``.
 
-        Rows ``(N, F)`` are predicted one at a time, from the counts and not from each other.
+        Each row of ``(N, F)`` is predicted from the counts, independently of the other rows.
 
         Parameters
         ----------
         groups
-            For which groups; all by default. -1 is a group never seen: it joins a block in
-            proportion to its size, or opens a new one.
+            Groups to predict for; all by default. -1 is a new group, which joins a block in
+            proportion to its size or opens a new one.
         """
         schema = counts.schema
         alpha = self.label_parameters(schema)
@@ -285,7 +286,7 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         beta: FloatArray,
         features: ArrayLike,
     ) -> FloatArray:
-        """``log P(y, x | data, z)`` in a group never seen, ``(N, L)``."""
+        """Return ``log P(y, x | data, z)`` in a new group, ``(N, L)``."""
         schema = blocks.schema
         a = fixed_value(self.concentration, "concentration")
         choices = blocks.take([*range(blocks.num_groups), -1])
@@ -295,15 +296,15 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         result: FloatArray = np.logaddexp.reduce(log_weights[:, None, None] + logs, axis=0)
         return result
 
-    def informants(self, counts: GroupCounts, partition: ArrayLike) -> Informants:
-        """Every group reads its own labels and the features of its block.
+    def informants(self, counts: GroupCounts, partition: ArrayLike) -> ConditionalPredictive:
+        """Return the predictive in which a group uses its own labels and its block's features.
 
-        A group never seen joins a block in proportion to its size, or stands alone.
+        A new group joins a block in proportion to its size, or opens a new one.
         """
         z = first_occurrence(partition)
         concentration = fixed_value(self.concentration, "concentration")
         weights = np.append(block_sizes(z), concentration)
-        return Informants(
+        return ConditionalPredictive(
             schema=counts.schema,
             label_counts=counts.labels,
             feature_counts=merge_groups(counts, z).features,
@@ -316,13 +317,14 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         )
 
     def posterior_mode(self, counts: GroupCounts, partition: ArrayLike) -> NaiveBayesParameters:
-        """Mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)`` given ``z``, natural parameters.
+        """Return the mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)`` given the partition.
 
-        A learned feature prior is set to its own posterior mode (in logs) first.
+        The mode is that in natural parameters. A learned feature prior is first set to its own
+        posterior mode (in logs).
         """
         schema = counts.schema
         blocks = merge_groups(counts, first_occurrence(partition))
-        beta = self._likely_feature_parameters(schema, blocks.features)
+        beta = self._feature_parameters_mode(schema, blocks.features)
         informing = self.informing_counts(counts, partition)
         return posterior_parameters(informing, self.label_parameters(schema), beta)
 
@@ -334,14 +336,14 @@ class ClusteredNaiveBayes(NaiveBayesPrior):
         missing: float = 0.0,
         missing_labels: float = 0.0,
     ) -> Simulation:
-        """Draw a table, and everything behind it, from the prior (nothing is truncated).
+        """Draw parameters and a table from the prior, without truncation.
 
         Parameters
         ----------
         group_sizes
             Number of rows of each group.
         missing, missing_labels
-            Share of feature cells and of labels that are lost, completely at random.
+            Share of feature cells and of labels that are missing completely at random.
         """
         sizes = check_simulation(group_sizes, missing, missing_labels)
         rng = np.random.default_rng(seed)

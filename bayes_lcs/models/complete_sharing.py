@@ -1,4 +1,4 @@
-"""Complete-Sharing: all groups are one (Roy 2006, section 2.3).
+"""Complete-Sharing: all groups share all parameters (Roy 2006, section 2.3).
 
 Generative process, for group ``u``, label ``y``, feature ``f``, row ``n``::
 
@@ -7,8 +7,8 @@ Generative process, for group ``u``, label ``y``, feature ``f``, row ``n``::
     theta_{y,f}         ~ Dirichlet(beta_{y,f})            (2.23)
     X_{u,n,f} | Y = y   ~ Discrete(theta_{y,f})            (2.24)
 
-It is No-Sharing with the data of all groups in one, ``m_y = sum_u m_{u,y}`` (A.36) and
-``n_{y,f,x} = sum_u n_{u,y,f,x}`` (A.37), and so is its evidence, eqs. (A.38) and (A.51):
+It equals No-Sharing with the data of all groups pooled, ``m_y = sum_u m_{u,y}`` (A.36) and
+``n_{y,f,x} = sum_u n_{u,y,f,x}`` (A.37). Its evidence is, eqs. (A.38) and (A.51),
 
     P(X, Y) = B(m + alpha) / B(alpha) prod_{y,f} B(n_{y,f} + beta_{y,f}) / B(beta_{y,f})
 """
@@ -29,10 +29,15 @@ from bayes_lcs.core.naive_bayes import (
     log_row_predictive,
     posterior_parameters,
 )
-from bayes_lcs.core.predictive import Informants
+from bayes_lcs.core.predictive import ConditionalPredictive
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.models.base import NaiveBayesPrior
-from bayes_lcs.models.numpyro_rows import as_rows, sample_feature_prior, sample_rows, sample_simplex
+from bayes_lcs.models.numpyro_rows import (
+    check_rows,
+    sample_feature_prior,
+    sample_rows,
+    sample_simplex,
+)
 from bayes_lcs.models.simulation import (
     Simulation,
     Truth,
@@ -56,9 +61,9 @@ class CompleteSharing(NaiveBayesPrior):
     Parameters
     ----------
     label_prior
-        Dirichlet parameters ``alpha``: a number, or one number a label.
+        Dirichlet parameters ``alpha``: one number, or one per label.
     feature_prior
-        Dirichlet parameters ``beta``: a number, an array ``(L, C)``, a list with one entry a
+        Dirichlet parameters ``beta``: a number, an array ``(L, C)``, a list with one entry per
         feature, or a `Gamma` under which one number is learned.
 
     Examples
@@ -78,12 +83,12 @@ class CompleteSharing(NaiveBayesPrior):
         features: ArrayLike | None = None,
         labels: ArrayLike | None = None,
     ) -> None:
-        """Generate rows, or condition on them, in NumPyro.
+        """Generate rows in NumPyro, or condition on them.
 
         Parameters
         ----------
         groups : (N,)
-            Group of each row; only their number matters here.
+            Group of each row; this model uses only their number.
         features : (N, F), or None
             Coded features, -1 missing (masked); None draws them.
         labels : (N,), or None
@@ -92,7 +97,7 @@ class CompleteSharing(NaiveBayesPrior):
         """
         import numpyro
 
-        rows = as_rows(schema, groups, features, labels)
+        rows = check_rows(schema, groups, features, labels)
         prior = sample_feature_prior(self, schema)
         phi = sample_simplex("phi", self.label_parameters(schema))
         with numpyro.plate("labels", schema.num_labels):
@@ -101,12 +106,12 @@ class CompleteSharing(NaiveBayesPrior):
         sample_rows(rows, phi[None], [table[None] for table in theta], 0 * rows.groups)
 
     def partition(self, num_groups: int) -> IntArray:
-        """All groups are one block."""
+        """Return the partition with all groups in one block."""
         return np.zeros(num_groups, dtype=np.int64)
 
     @staticmethod
     def pooled(counts: GroupCounts) -> GroupCounts:
-        """The counts of all groups as one, eqs. (A.36), (A.37)."""
+        """Return the summed counts of all groups, eqs. (A.36), (A.37)."""
         return GroupCounts(
             counts.schema,
             counts.labels.sum(axis=0, keepdims=True),
@@ -114,11 +119,11 @@ class CompleteSharing(NaiveBayesPrior):
         )
 
     def log_marginal(self, counts: GroupCounts) -> float:
-        """``log P(X, Y)``: the log evidence, eqs. (A.38), (A.51).
+        """Return the log evidence ``log P(X, Y)``, eqs. (A.38), (A.51).
 
         Examples
         --------
-        Two groups that each say one of two labels, without features: 1/2 times 1/3.
+        Two groups with one row each, of different labels and without features: 1/2 times 1/3.
 
         >>> counts = GroupCounts(Schema(2, ()), np.eye(2, dtype=int), np.zeros((2, 2, 0), int))
         >>> round(float(np.exp(CompleteSharing().log_marginal(counts))), 12)
@@ -131,15 +136,15 @@ class CompleteSharing(NaiveBayesPrior):
     def log_predictive(
         self, counts: GroupCounts, features: ArrayLike, groups: ArrayLike | None = None
     ) -> FloatArray:
-        """``log P(y, x | data)`` of each row and label, in each group; ``(U, N, L)``, read-only.
+        """Return ``log P(y, x | data)`` of each row and label per group; ``(U, N, L)``, read-only.
 
-        Rows ``(N, F)`` are predicted one at a time, from the counts and not from each other. All
-        groups predict the same.
+        Each row of ``(N, F)`` is predicted from the counts, independently of the other rows. The
+        predictions are the same for all groups.
 
         Parameters
         ----------
         groups
-            For which groups; all by default. -1 is a group never seen, the same as any other.
+            Groups to predict for; all by default. -1 is a new group, which equals any other.
         """
         pooled = self.pooled(counts)
         alpha = self.label_parameters(counts.schema)
@@ -151,11 +156,11 @@ class CompleteSharing(NaiveBayesPrior):
         num_groups = counts.num_groups if groups is None else len(np.asarray(groups))
         return np.broadcast_to(logs, (num_groups, *logs.shape[1:]))
 
-    def informants(self, counts: GroupCounts) -> Informants:
-        """Every group, seen or not, reads the counts of all."""
+    def informants(self, counts: GroupCounts) -> ConditionalPredictive:
+        """Return the predictive in which every group, old or new, uses the pooled counts."""
         pooled = self.pooled(counts)
         first = np.zeros(counts.num_groups, dtype=np.int64)
-        return Informants(
+        return ConditionalPredictive(
             schema=counts.schema,
             label_counts=pooled.labels,
             feature_counts=pooled.features,
@@ -168,14 +173,14 @@ class CompleteSharing(NaiveBayesPrior):
         )
 
     def posterior_mode(self, counts: GroupCounts) -> NaiveBayesParameters:
-        """Posterior mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)``, natural parameters.
+        """Return the mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)``, natural parameters.
 
-        The same for every group. A learned feature prior is set to its own posterior mode (in
-        logs) first.
+        The mode is the same for every group. A learned feature prior is first set to its own
+        posterior mode (in logs).
         """
         schema = counts.schema
         pooled = self.pooled(counts)
-        beta = self._likely_feature_parameters(schema, pooled.features)
+        beta = self._feature_parameters_mode(schema, pooled.features)
         phi, theta = posterior_parameters(pooled, self.label_parameters(schema), beta)
         return NaiveBayesParameters(
             np.broadcast_to(phi, (counts.num_groups, *phi.shape[1:])),
@@ -190,14 +195,14 @@ class CompleteSharing(NaiveBayesPrior):
         missing: float = 0.0,
         missing_labels: float = 0.0,
     ) -> Simulation:
-        """Draw a table, and everything behind it, from the prior.
+        """Draw parameters and a table from the prior.
 
         Parameters
         ----------
         group_sizes
             Number of rows of each group.
         missing, missing_labels
-            Share of feature cells and of labels that are lost, completely at random.
+            Share of feature cells and of labels that are missing completely at random.
         """
         sizes = check_simulation(group_sizes, missing, missing_labels)
         rng = np.random.default_rng(seed)

@@ -7,15 +7,15 @@ Generative process, for row ``n``, component ``k``, feature ``f``::
     Z_n | pi            ~ Discrete(pi)
     X_{n,f} | Z_n = k   ~ Discrete(theta_{k,f})
 
-also known as naive Bayes with a hidden class, as latent class analysis, and as AutoClass. Cells
-that are missing are missing at random and left out of the product.
+also known as naive Bayes with a hidden class, latent class analysis, or AutoClass. Missing cells
+are assumed missing at random and left out of the product.
 
 The paper learns "MAP estimates ... using the diffuse Dirichlet prior described in Cooper and
-Herskovits (1992)", all parameters 1. A mode depends on the parameterisation: we take that of the
-natural parameters (log odds), where the density of a Dirichlet is
+Herskovits (1992)", all parameters 1. A mode depends on the parameterisation. This module uses the
+natural parameters (log odds), for which the density of a Dirichlet is
 ``prod_v theta_v^beta_v / B(beta)``, without the usual -1. Given expected counts ``n`` the mode is
-then ``theta_v = (n_v + beta_v) / sum_v (n_v + beta_v)``, which is never 0, and with ``beta = 1``
-Laplace's rule. A prior of 0 stands for none: maximum likelihood.
+then ``theta_v = (n_v + beta_v) / sum_v (n_v + beta_v)``. It is never 0, and with ``beta = 1`` it
+is Laplace's rule. A prior of 0 means no prior: maximum likelihood.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class MultinomialMixture:
     Parameters
     ----------
     schema
-        Numbers of values of the features; labels play no part.
+        Number of values of each feature; labels are not used.
     num_components
         Number of components ``K``.
     weight_prior
         Dirichlet parameter ``alpha`` of the weights; 0 for maximum likelihood.
     cell_prior
-        Dirichlet parameter ``beta`` of the values: a number, or one number a cell; 0 for maximum
+        Dirichlet parameter ``beta`` of the values: one number, or one per cell; 0 for maximum
         likelihood.
 
     Examples
@@ -85,7 +85,7 @@ class MultinomialMixture:
 
     @property
     def num_free_parameters(self) -> int:
-        """Number of parameters that are free to vary, ``K - 1 + K sum_f (V_f - 1)``."""
+        """Number of free parameters, ``K - 1 + K sum_f (V_f - 1)``."""
         free = self.schema.num_cells - self.schema.num_features
         return self.num_components - 1 + self.num_components * free
 
@@ -96,12 +96,12 @@ class MultinomialMixture:
         return np.broadcast_to(np.asarray(self.cell_prior, np.float64), shape)
 
     def numpyro_model(self, rows: ArrayLike | None = None, num_rows: int | None = None) -> None:
-        """Generate rows, or condition on them with the components summed out, in NumPyro.
+        """Generate rows in NumPyro, or condition on them with the components summed out.
 
         Parameters
         ----------
         rows : (N, F), or None
-            Coded rows, -1 missing; None draws ``num_rows`` of them.
+            Coded rows, -1 missing; None draws ``num_rows`` rows.
         """
         import jax.numpy as jnp
         import numpyro
@@ -126,14 +126,16 @@ class MultinomialMixture:
         for f, table in enumerate(theta):
             logs = jnp.log(table).T[np.maximum(codes[:, f], 0)]
             log_joint += jnp.where(codes[:, f, None] >= 0, logs, 0.0)
+        # Log-sum-exp over the components.
         top = log_joint.max(axis=1)
         rest = jnp.log(jnp.exp(log_joint - top[:, None]).sum(axis=1))
         numpyro.factor("rows", (top + rest).sum())
 
     def update(self, statistics: MixtureStatistics) -> MixtureParameters:
-        """The mode given expected counts: the M-step.
+        """Return the posterior mode given expected counts (M-step).
 
-        A feature of which a component has no count and no prior keeps equal probabilities.
+        If a component has neither counts nor a prior for a feature, its values get equal
+        probabilities.
         """
         components = statistics.components + self.weight_prior
         cells = statistics.cells + self.cell_parameters[:, None]
@@ -141,12 +143,12 @@ class MultinomialMixture:
         sizes = np.asarray(self.schema.num_values, np.float64)[self.schema.cell_feature, None]
         empty = totals <= 0.0
         theta = np.where(empty, 1.0 / sizes, cells / np.where(empty, 1.0, totals))
-        return MixtureParameters(_shares(components), theta)
+        return MixtureParameters(_normalise(components), theta)
 
     def totals(self, statistics: MixtureStatistics) -> FloatArray:
-        """Counts, prior included, of which each probability is a share, ``(1 + C, K)``.
+        """Return the denominators of all probabilities, prior included, ``(1 + C, K)``.
 
-        The first row is that of the weights, the others are those of the cells.
+        The first row belongs to the weights, the others to the cells.
         """
         weights = np.full(
             (1, self.num_components),
@@ -159,7 +161,7 @@ class MultinomialMixture:
         return np.vstack([weights, totals[self.schema.cell_feature]])
 
     def log_prior(self, parameters: MixtureParameters) -> float:
-        """Log density of the prior in natural parameters, its constant included; 0 without one.
+        """Return the log prior density in natural parameters, with its constant; 0 without prior.
 
         The change of variables multiplies a Dirichlet's density by ``prod_v theta_v``.
         """
@@ -169,7 +171,7 @@ class MultinomialMixture:
 
     @cached_property
     def _log_constant(self) -> float:
-        """``-log B`` of all priors; an improper one has none."""
+        """Sum of ``-log B`` over all proper priors."""
         alpha = np.full(self.num_components, float(self.weight_prior))
         betas = [
             self.cell_parameters[self.schema.cells_of(f)] for f in range(self.schema.num_features)
@@ -178,9 +180,10 @@ class MultinomialMixture:
         return _log_constant(alpha) + self.num_components * each
 
     def log_joint(self, parameters: MixtureParameters, rows: ArrayLike) -> FloatArray:
-        """``log p(x_n, z_n = k)`` of coded rows (-1 missing), ``(N, K)``; the plainest way."""
+        """Return ``log p(x_n, z_n = k)`` of coded rows (-1 missing), ``(N, K)``."""
         codes = np.asarray(rows)
         with np.errstate(divide="ignore"):
+            # Missing cells read the row of zeros at the end.
             logs = np.vstack([np.log(parameters.cells), np.zeros((1, self.num_components))])
             result: FloatArray = np.log(parameters.weights) + np.zeros((len(codes), 1))
         for f in range(self.schema.num_features):
@@ -189,12 +192,12 @@ class MultinomialMixture:
         return result
 
     def log_marginal(self, statistics: MixtureStatistics) -> float:
-        """Log evidence of data completed with (fractional) counts, the parameters integrated out.
+        """Return the log evidence of (fractional) counts, with the parameters integrated out.
 
-        Its prior is the Dirichlet itself: an integral does not depend on the parameterisation.
+        The prior is the Dirichlet itself: an integral does not depend on the parameterisation.
         """
         if self.weight_prior == 0.0 or (self.cell_parameters == 0.0).any():
-            raise ValueError("an evidence needs a proper prior: give prior > 0")
+            raise ValueError("the evidence needs a proper prior: give prior > 0")
         alpha = np.full(self.num_components, float(self.weight_prior))
         weights = log_dirichlet_multinomial(statistics.components, alpha)
         cells = log_cells_marginal(self.schema, statistics.cells.T, self.cell_parameters)
@@ -203,7 +206,10 @@ class MultinomialMixture:
     def simulate(
         self, num_rows: int, seed: Any = 0, parameters: MixtureParameters | None = None
     ) -> tuple[IntArray, IntArray, MixtureParameters]:
-        """Rows ``(N, F)``, their components, and the parameters: given, or drawn from the prior."""
+        """Draw rows ``(N, F)`` and their components; return them with the parameters.
+
+        Parameters that are not given are drawn from the prior.
+        """
         rng = np.random.default_rng(seed)
         if parameters is None:
             parameters = self._draw_parameters(rng)
@@ -225,13 +231,13 @@ class MultinomialMixture:
         return MixtureParameters(pi, cells)
 
 
-def _shares(counts: FloatArray) -> FloatArray:
+def _normalise(counts: FloatArray) -> FloatArray:
     total = counts.sum()
     return counts / total if total > 0.0 else np.full(counts.shape, 1.0 / counts.size)
 
 
 def _log_constant(prior: FloatArray) -> float:
-    """``-log B(prior)``: what a Dirichlet's density is at the centre without its powers."""
+    """Return ``-log B(prior)``, or 0 if the prior is improper."""
     if (prior <= 0.0).any():
         return 0.0
     centre = np.full(prior.shape, 1.0 / prior.size)

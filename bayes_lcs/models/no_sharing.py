@@ -1,4 +1,4 @@
-"""No-Sharing: every group is on its own (Roy 2006, section 2.2).
+"""No-Sharing: every group has its own parameters (Roy 2006, section 2.2).
 
 Generative process, for group ``u``, label ``y``, feature ``f``, row ``n``::
 
@@ -7,13 +7,13 @@ Generative process, for group ``u``, label ``y``, feature ``f``, row ``n``::
     theta_{u,y,f}       ~ Dirichlet(beta_{y,f})            (2.16)
     X_{u,n,f} | Y = y   ~ Discrete(theta_{u,y,f})          (2.17)
 
-Everything is conjugate, so the evidence has a closed form, eq. (A.30) with nothing dropped:
+All priors are conjugate, so the evidence has a closed form, eq. (A.30) with all constants:
 
     P(X, Y) = prod_u B(m_u + alpha) / B(alpha) prod_{y,f} B(n_{u,y,f} + beta_{y,f}) / B(beta_{y,f})
 
-The thesis allows hyper-parameters that differ between groups; here all groups have the same. With
-``feature_prior=Gamma(...)`` that one number is learned from all groups together: the parameters
-are still not shared, how peaked they tend to be is.
+The thesis allows hyper-parameters that differ between groups; here they are the same for all. With
+``feature_prior=Gamma(...)`` the concentration of the feature distributions is learned from all
+groups together, while their parameters are still not shared.
 """
 
 from __future__ import annotations
@@ -32,10 +32,15 @@ from bayes_lcs.core.naive_bayes import (
     log_row_predictive,
     posterior_parameters,
 )
-from bayes_lcs.core.predictive import Informants
+from bayes_lcs.core.predictive import ConditionalPredictive
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.models.base import NaiveBayesPrior
-from bayes_lcs.models.numpyro_rows import as_rows, sample_feature_prior, sample_rows, sample_simplex
+from bayes_lcs.models.numpyro_rows import (
+    check_rows,
+    sample_feature_prior,
+    sample_rows,
+    sample_simplex,
+)
 from bayes_lcs.models.simulation import (
     Simulation,
     Truth,
@@ -59,9 +64,9 @@ class NoSharing(NaiveBayesPrior):
     Parameters
     ----------
     label_prior
-        Dirichlet parameters ``alpha``: a number, or one number a label.
+        Dirichlet parameters ``alpha``: one number, or one per label.
     feature_prior
-        Dirichlet parameters ``beta``: a number, an array ``(L, C)``, a list with one entry a
+        Dirichlet parameters ``beta``: a number, an array ``(L, C)``, a list with one entry per
         feature, or a `Gamma` under which one number is learned.
 
     Examples
@@ -85,7 +90,7 @@ class NoSharing(NaiveBayesPrior):
         features: ArrayLike | None = None,
         labels: ArrayLike | None = None,
     ) -> None:
-        """Generate rows, or condition on them, in NumPyro.
+        """Generate rows in NumPyro, or condition on them.
 
         Parameters
         ----------
@@ -99,7 +104,7 @@ class NoSharing(NaiveBayesPrior):
         """
         import numpyro
 
-        rows = as_rows(schema, groups, features, labels)
+        rows = check_rows(schema, groups, features, labels)
         prior = sample_feature_prior(self, schema)
         alpha = self.label_parameters(schema)
         with numpyro.plate("groups_of_phi", rows.num_groups):
@@ -113,15 +118,15 @@ class NoSharing(NaiveBayesPrior):
         sample_rows(rows, phi, theta, rows.groups)
 
     def partition(self, num_groups: int) -> IntArray:
-        """Every group is its own block."""
+        """Return the partition with every group in a block of its own."""
         return np.arange(num_groups)
 
     def log_marginal(self, counts: GroupCounts) -> float:
-        """``log P(X, Y)``: the log evidence, eq. (A.30).
+        """Return the log evidence ``log P(X, Y)``, eq. (A.30).
 
         Examples
         --------
-        Two groups that each say one of two labels, without features: 1/2 times 1/2.
+        Two groups with one row each, of different labels and without features: 1/2 times 1/2.
 
         >>> counts = GroupCounts(Schema(2, ()), np.eye(2, dtype=int), np.zeros((2, 2, 0), int))
         >>> round(float(np.exp(NoSharing().log_marginal(counts))), 12)
@@ -133,14 +138,14 @@ class NoSharing(NaiveBayesPrior):
     def log_predictive(
         self, counts: GroupCounts, features: ArrayLike, groups: ArrayLike | None = None
     ) -> FloatArray:
-        """``log P(y, x | data)`` of each row and label, in each group; ``(U, N, L)``.
+        """Return ``log P(y, x | data)`` of each row and label, in each group; ``(U, N, L)``.
 
-        Rows ``(N, F)`` are predicted one at a time, from the counts and not from each other.
+        Each row of ``(N, F)`` is predicted from the counts, independently of the other rows.
 
         Parameters
         ----------
         groups
-            For which groups; all by default. -1 is a group never seen, informed by nobody.
+            Groups to predict for; all by default. -1 is a new group, predicted from the prior.
         """
         alpha = self.label_parameters(counts.schema)
         informing = counts if groups is None else counts.take(groups)
@@ -150,10 +155,10 @@ class NoSharing(NaiveBayesPrior):
             lambda beta: log_row_predictive(informing, alpha, beta, features),
         )
 
-    def informants(self, counts: GroupCounts) -> Informants:
-        """Every group reads its own counts; a group never seen reads none."""
+    def informants(self, counts: GroupCounts) -> ConditionalPredictive:
+        """Return the predictive in which each group uses its own counts, and a new group none."""
         own = np.arange(counts.num_groups)
-        return Informants(
+        return ConditionalPredictive(
             schema=counts.schema,
             label_counts=counts.labels,
             feature_counts=counts.features,
@@ -166,12 +171,12 @@ class NoSharing(NaiveBayesPrior):
         )
 
     def posterior_mode(self, counts: GroupCounts) -> NaiveBayesParameters:
-        """Posterior mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)``, natural parameters.
+        """Return the mode of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)``, natural parameters.
 
-        A learned feature prior is set to its own posterior mode (in logs) first.
+        A learned feature prior is first set to its own posterior mode (in logs).
         """
         schema = counts.schema
-        beta = self._likely_feature_parameters(schema, counts.features)
+        beta = self._feature_parameters_mode(schema, counts.features)
         return posterior_parameters(counts, self.label_parameters(schema), beta)
 
     def simulate(
@@ -182,14 +187,14 @@ class NoSharing(NaiveBayesPrior):
         missing: float = 0.0,
         missing_labels: float = 0.0,
     ) -> Simulation:
-        """Draw a table, and everything behind it, from the prior.
+        """Draw parameters and a table from the prior.
 
         Parameters
         ----------
         group_sizes
             Number of rows of each group.
         missing, missing_labels
-            Share of feature cells and of labels that are lost, completely at random.
+            Share of feature cells and of labels that are missing completely at random.
         """
         sizes = check_simulation(group_sizes, missing, missing_labels)
         rng = np.random.default_rng(seed)

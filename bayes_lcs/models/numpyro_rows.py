@@ -1,11 +1,11 @@
-"""The row-level part of every NumPyro generative function.
+"""Row-level part of the NumPyro models: likelihood of labels and features given the parameters.
 
-The models differ in how ``phi`` and ``theta`` come about; given those, labels and features are
-drawn, or conditioned on, in the same way. JAX is imported inside the functions only, so that a
+The models differ in the priors of ``phi`` and ``theta``. Given these, labels and features are
+drawn, or conditioned on, in the same way. JAX is only imported inside the functions, so that a
 model can be constructed without it.
 
-Sites: ``label`` and ``x_0 .. x_{F-1}`` in the plate ``rows``. What is missing adds nothing to the
-density: a missing feature (-1) is masked; a missing label (-1) is summed out by the factor
+Sites: ``label`` and ``x_0 .. x_{F-1}`` in the plate ``rows``. Missing values do not contribute to
+the density: a missing feature (-1) is masked, and a missing label (-1) is summed out by the factor
 ``unlabelled``, so that NUTS needs no enumeration.
 """
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from bayes_lcs.models.base import NaiveBayesPrior
 
 __all__ = [
-    "Rows",
-    "as_rows",
+    "RowArguments",
+    "check_rows",
     "log_row_terms",
     "sample_feature_prior",
     "sample_row_labels",
@@ -39,8 +39,8 @@ Array = Any
 """A jax.Array; JAX is not imported here."""
 
 
-class Rows(NamedTuple):
-    """Checked arguments of a generative function.
+class RowArguments(NamedTuple):
+    """Validated arguments of a NumPyro model.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Rows(NamedTuple):
     features : (N, F), or None
         Codes, -1 missing; None means that the features are drawn.
     labels : (N,), or None
-        Codes, -1 missing; None means that the labels are drawn too.
+        Codes, -1 missing; None means that the labels are drawn as well.
     """
 
     groups: IntArray
@@ -60,10 +60,10 @@ class Rows(NamedTuple):
     labels: IntArray | None
 
 
-def as_rows(
+def check_rows(
     schema: Schema, groups: ArrayLike, features: ArrayLike | None, labels: ArrayLike | None
-) -> Rows:
-    """Check the arguments of a generative function; features without labels have latent labels."""
+) -> RowArguments:
+    """Check the arguments of a NumPyro model; features without labels have latent labels."""
     group = np.asarray(groups, dtype=np.int64)
     rows = len(group)
     x = None if features is None else np.asarray(features, dtype=np.int64)
@@ -76,24 +76,24 @@ def as_rows(
         y = np.full(rows, -1)
     if x is None and y is not None and (y < 0).any():
         raise ValueError("to draw features, give all labels or none: some are missing (-1)")
-    return Rows(group, int(group.max(initial=-1)) + 1, x, y)
+    return RowArguments(group, int(group.max(initial=-1)) + 1, x, y)
 
 
 def sample_simplex(name: str, prior: Array, batch_shape: tuple[int, ...] = ()) -> Array:
-    """A Dirichlet site in plates of the given shape; one value only is no variable at all."""
+    """Add a Dirichlet site in plates of the given shape; a single value is deterministic."""
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
 
     if prior.shape[-1] == 1:
         return numpyro.deterministic(name, jnp.ones((*batch_shape, 1)))
-    # A weak prototype times a small probability may underflow; zero is no Dirichlet parameter.
+    # Strength times a small probability may underflow, but Dirichlet parameters must be positive.
     positive = jnp.maximum(prior, np.finfo(np.float32).tiny)
     return numpyro.sample(name, dist.Dirichlet(positive))
 
 
 def sample_feature_prior(model: NaiveBayesPrior, schema: Schema) -> list[Array]:
-    """``beta`` of each feature, ``(L, V_f)``; with a Gamma prior, one site ``beta`` for all."""
+    """Return ``beta`` of each feature, ``(L, V_f)``; with a Gamma prior, add one site ``beta``."""
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
@@ -106,7 +106,7 @@ def sample_feature_prior(model: NaiveBayesPrior, schema: Schema) -> list[Array]:
     return [jnp.asarray(prior[:, schema.cells_of(f)]) for f in range(schema.num_features)]
 
 
-def sample_rows(rows: Rows, phi: Array, theta: Sequence[Array], source: IntArray) -> None:
+def sample_rows(rows: RowArguments, phi: Array, theta: Sequence[Array], source: IntArray) -> None:
     """Draw the rows or condition on them.
 
     Parameters
@@ -116,7 +116,7 @@ def sample_rows(rows: Rows, phi: Array, theta: Sequence[Array], source: IntArray
     theta : F arrays (S, L, V_f)
         Feature probabilities of each source.
     source : (N,)
-        The source of each row: its group, or 0 where all share one.
+        Source of each row: its group, or 0 if all groups share one.
     """
     import jax
     import jax.numpy as jnp
@@ -146,8 +146,8 @@ def sample_rows(rows: Rows, phi: Array, theta: Sequence[Array], source: IntArray
             )
 
 
-def sample_row_labels(rows: Rows, phi: Array) -> Array:
-    """The site ``label`` of each row, ``phi`` ``(N, L)``; 0 stands in for a missing label."""
+def sample_row_labels(rows: RowArguments, phi: Array) -> Array:
+    """Add the site ``label`` of each row given ``phi`` ``(N, L)``; a missing label becomes 0."""
     import numpyro
     import numpyro.distributions as dist
 
@@ -159,7 +159,7 @@ def sample_row_labels(rows: Rows, phi: Array) -> Array:
 
 
 def log_row_terms(features: IntArray, theta: Sequence[Array]) -> Array:
-    """``sum_f log theta_{s,y,f,x_f}`` of each row, source and label; ``(N, S, L)``."""
+    """Return ``sum_f log theta_{s,y,f,x_f}`` of each row, source and label; ``(N, S, L)``."""
     import jax.numpy as jnp
 
     total = jnp.zeros((len(features), 1, 1))

@@ -1,4 +1,4 @@
-"""Prototype: every group is a noisy copy of one (Roy 2006, section 2.4).
+"""Prototype: the groups' parameters scatter around a prototype (Roy 2006, section 2.4).
 
 Generative process, for group ``u``, label ``y``, feature ``f``, row ``n``::
 
@@ -9,16 +9,16 @@ Generative process, for group ``u``, label ``y``, feature ``f``, row ``n``::
     theta_{u,y,f}       ~ Dirichlet(K_{y,f} theta_bar_{y,f})       (2.30)
     X_{u,n,f} | Y = y   ~ Discrete(theta_{u,y,f})                  (2.31)
 
-``theta_u`` integrates out to a Dirichlet-multinomial with parameters ``K theta_bar``, and what is
-left factorises over labels and features:
+``theta_u`` integrates out to a Dirichlet-multinomial with parameters ``K theta_bar``, and the
+remaining likelihood factorises over labels and features:
 
     P(X, Y | theta_bar, K) = prod_u B(m_u + alpha) / B(alpha)
                              prod_{y,f} prod_u B(n_{u,y,f} + K_{y,f} theta_bar_{y,f})
                                                / B(K_{y,f} theta_bar_{y,f})
 
 so the evidence is a product of integrals of dimension ``V_f`` over ``(theta_bar_{y,f}, K_{y,f})``,
-one for each label and feature: `Prototype.log_factor` is the integrand. The thesis defines the
-model and stops there.
+one for each label and feature, with integrand `Prototype.log_factor`. The thesis defines the model
+without its inference.
 
 The prototype is called ``prototype`` and has shape ``(L, C)``; ``K`` is called ``strength`` and
 has shape ``(L, F)``.
@@ -42,12 +42,17 @@ from bayes_lcs.core.naive_bayes import (
     log_row_predictive,
     posterior_parameters,
 )
-from bayes_lcs.core.predictive import Informants
+from bayes_lcs.core.predictive import ConditionalPredictive
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.quadrature import integrate_log_density
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.models.base import NaiveBayesPrior
-from bayes_lcs.models.numpyro_rows import as_rows, sample_feature_prior, sample_rows, sample_simplex
+from bayes_lcs.models.numpyro_rows import (
+    check_rows,
+    sample_feature_prior,
+    sample_rows,
+    sample_simplex,
+)
 from bayes_lcs.models.simulation import (
     Simulation,
     Truth,
@@ -73,17 +78,17 @@ class Prototype(NaiveBayesPrior):
     Parameters
     ----------
     label_prior
-        Dirichlet parameters ``alpha``: a number, or one number a label.
+        Dirichlet parameters ``alpha``: one number, or one per label.
     feature_prior
         Dirichlet parameters ``beta`` of the prototype: a number, an array ``(L, C)``, a list with
-        one entry a feature, or a `Gamma` under which one number is learned.
+        one entry per feature, or a `Gamma` under which one number is learned.
     strength_prior
-        Gamma prior of every strength ``K_{y,f}``. ``K`` counts in rows: a group weighs the
-        prototype like ``K`` rows of its own. The default ``Gamma(1, 0.1)`` says "about ten" and,
-        being exponential, nothing else (no positive distribution of mean 10 has more entropy):
-        nine tenths lie between 0.5 and 30. A tenth lies below 1, where the noisy Dirichlet piles
-        up in the corners of the simplex (thesis, footnote 2), and only e^-10 above 100, so where
-        groups are nearly alike and large, give it a smaller rate.
+        Gamma prior of every strength ``K_{y,f}``. The prototype weighs as much as ``K`` rows of a
+        group. The default ``Gamma(1, 0.1)`` is the exponential distribution with mean 10, which
+        has the largest entropy of all positive distributions with this mean; nine tenths of it lie
+        between 0.5 and 30. A tenth lies below 1, where the Dirichlet concentrates in the corners
+        of the simplex (thesis, footnote 2), and only e^-10 above 100. For large groups that are
+        nearly alike, use a smaller rate.
 
     Examples
     --------
@@ -113,7 +118,7 @@ class Prototype(NaiveBayesPrior):
         features: ArrayLike | None = None,
         labels: ArrayLike | None = None,
     ) -> None:
-        """Generate rows, or condition on them, in NumPyro.
+        """Generate rows in NumPyro, or condition on them.
 
         Parameters
         ----------
@@ -128,7 +133,7 @@ class Prototype(NaiveBayesPrior):
         import numpyro
         import numpyro.distributions as dist
 
-        rows = as_rows(schema, groups, features, labels)
+        rows = check_rows(schema, groups, features, labels)
         prior = sample_feature_prior(self, schema)
         gamma = dist.Gamma(self.strength_prior.shape, self.strength_prior.rate)
         with numpyro.plate("labels", schema.num_labels, dim=-1):
@@ -151,26 +156,26 @@ class Prototype(NaiveBayesPrior):
     def scatter_parameters(
         self, schema: Schema, prototype: ArrayLike, strength: ArrayLike
     ) -> FloatArray:
-        """``K_{y,f} theta_bar_{y,f,x}``: Dirichlet parameters of every ``theta_u``, ``(L, C)``."""
+        """Return Dirichlet parameters ``K_{y,f} theta_bar_{y,f,x}`` of ``theta_u``, ``(L, C)``."""
         bar, k = np.asarray(prototype, dtype=np.float64), np.asarray(strength, dtype=np.float64)
         if bar.shape[-1:] != (schema.num_cells,) or k.shape[-1:] != (schema.num_features,):
             raise ValueError(
                 f"prototype {bar.shape} and strength {k.shape} must end in the "
                 f"{schema.num_cells} feature values and the {schema.num_features} features"
             )
-        # A prototype may put zero on a value; its Dirichlet parameter must stay positive.
+        # The prototype may be zero at a value, but Dirichlet parameters must be positive.
         return np.maximum(k[..., schema.cell_feature] * bar, np.finfo(np.float64).tiny)
 
     @staticmethod
     def log_factor(
         feature_counts: ArrayLike | CountHistograms, prototype: ArrayLike, strength: ArrayLike
     ) -> FloatArray:
-        """``log P(X_f | Y, theta_bar, K)`` of one label and feature, ``theta_u`` integrated out.
+        """Return ``log P(X_f | Y, theta_bar, K)`` of one label and feature, without ``theta_u``.
 
         Parameters
         ----------
         feature_counts : (U, V)
-            ``n_{u,y,f,x}`` of one ``(y, f)``, or their histograms.
+            ``n_{u,y,f,x}`` of one ``(y, f)``, or its histograms.
         prototype : (..., V)
             Points of the simplex.
         strength : (...)
@@ -178,7 +183,7 @@ class Prototype(NaiveBayesPrior):
 
         Examples
         --------
-        One row a group is blind to the strength: each has the prototype's probability.
+        With one row per group the strength does not matter: a row has the prototype's probability.
 
         >>> counts = [[1, 0], [0, 1]]
         >>> np.exp(Prototype.log_factor(counts, [0.5, 0.5], [0.1, 100.0])).round(12).tolist()
@@ -192,21 +197,21 @@ class Prototype(NaiveBayesPrior):
         return histograms.log_marginal(scatter)
 
     def log_label_marginal(self, counts: GroupCounts) -> float:
-        """``log P(Y)``, which depends on neither prototype nor strength."""
+        """Return ``log P(Y)``, which depends on neither prototype nor strength."""
         prior = self.label_parameters(counts.schema)
         return float(log_label_marginal(counts.labels, prior).sum())
 
     def log_marginal(self, counts: GroupCounts, prototype: ArrayLike, strength: ArrayLike) -> float:
-        """``log P(X, Y | theta_bar, K)`` at a prototype ``(L, C)`` and strengths ``(L, F)``."""
+        """Return ``log P(X, Y | theta_bar, K)``; prototype ``(L, C)``, strengths ``(L, F)``."""
         scatter = self.scatter_parameters(counts.schema, prototype, strength)
         features = log_feature_marginal(counts.schema, counts.features, scatter).sum()
         return self.log_label_marginal(counts) + float(features)
 
     def log_prior(self, schema: Schema, prototype: ArrayLike, strength: ArrayLike) -> float:
-        """Log density of the prototype and the strengths, eqs. (2.26), (2.27).
+        """Return the log density of the prototype and the strengths, eqs. (2.26), (2.27).
 
-        The density is over the first ``V_f - 1`` values of each simplex and over ``K``. A learned
-        feature prior is integrated out.
+        The density is with respect to the first ``V_f - 1`` values of each simplex and ``K``. A
+        learned feature prior is integrated out.
         """
         bar = np.asarray(prototype, dtype=np.float64)
         strengths = float(self.strength_prior.log_density(np.asarray(strength)).sum())
@@ -231,7 +236,7 @@ class Prototype(NaiveBayesPrior):
         return strengths + integrate_log_density(log_density).log_integral
 
     def log_joint(self, counts: GroupCounts, prototype: ArrayLike, strength: ArrayLike) -> float:
-        """``log P(X, Y | theta_bar, K) + log p(theta_bar, K)``."""
+        """Return ``log P(X, Y | theta_bar, K) + log p(theta_bar, K)``."""
         return self.log_marginal(counts, prototype, strength) + self.log_prior(
             counts.schema, prototype, strength
         )
@@ -244,14 +249,14 @@ class Prototype(NaiveBayesPrior):
         strength: ArrayLike,
         groups: ArrayLike | None = None,
     ) -> FloatArray:
-        """``log P(y, x | data, theta_bar, K)`` of each row and label, in each group; ``(U, N, L)``.
+        """Return ``log P(y, x | data, theta_bar, K)`` of each row and label; ``(U, N, L)``.
 
-        Rows ``(N, F)`` are predicted one at a time, from the counts and not from each other.
+        Each row of ``(N, F)`` is predicted from the counts, independently of the other rows.
 
         Parameters
         ----------
         groups
-            For which groups; all by default. -1 is a group never seen, informed by the prototype.
+            Groups to predict for; all by default. -1 is a new group, predicted by the prototype.
         """
         scatter = self.scatter_parameters(counts.schema, prototype, strength)
         alpha = self.label_parameters(counts.schema)
@@ -260,10 +265,10 @@ class Prototype(NaiveBayesPrior):
 
     def informants(
         self, counts: GroupCounts, prototype: ArrayLike, strength: ArrayLike
-    ) -> Informants:
-        """Every group reads its own counts under the prior that the prototype is to it."""
+    ) -> ConditionalPredictive:
+        """Return the predictive of groups' own counts, with the prototype as Dirichlet prior."""
         own = np.arange(counts.num_groups)
-        return Informants(
+        return ConditionalPredictive(
             schema=counts.schema,
             label_counts=counts.labels,
             feature_counts=counts.features,
@@ -278,7 +283,7 @@ class Prototype(NaiveBayesPrior):
     def posterior_mode(
         self, counts: GroupCounts, prototype: ArrayLike, strength: ArrayLike
     ) -> NaiveBayesParameters:
-        """Mode of ``phi`` and ``theta`` given prototype and strength, natural parameters."""
+        """Return the mode of ``phi`` and ``theta`` given prototype and strength (natural)."""
         scatter = self.scatter_parameters(counts.schema, prototype, strength)
         return posterior_parameters(counts, self.label_parameters(counts.schema), scatter)
 
@@ -290,14 +295,14 @@ class Prototype(NaiveBayesPrior):
         missing: float = 0.0,
         missing_labels: float = 0.0,
     ) -> Simulation:
-        """Draw a table, and everything behind it, from the prior.
+        """Draw parameters and a table from the prior.
 
         Parameters
         ----------
         group_sizes
             Number of rows of each group.
         missing, missing_labels
-            Share of feature cells and of labels that are lost, completely at random.
+            Share of feature cells and of labels that are missing completely at random.
         """
         sizes = check_simulation(group_sizes, missing, missing_labels)
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Rows with a known truth: what every model's ``simulate`` has in common."""
+"""Simulated tables with known parameters; shared by the ``simulate`` methods of all models."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ IntArray = NDArray[np.int64]
 
 
 class Truth(NamedTuple):
-    """What the rows were drawn from; None where a model has no such thing.
+    """Parameters from which rows were drawn; None for parameters that the model does not have.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Truth(NamedTuple):
     theta : (U, L, C)
         Feature probabilities of each group on the flat cell axis.
     partition : (U,)
-        Groups with the same number share their ``theta``.
+        Cluster of each group; groups of one cluster share their ``theta``.
     feature_prior : (L, C)
         Dirichlet parameters of the features, drawn if they are learned.
     concentration
@@ -47,7 +47,7 @@ class Truth(NamedTuple):
     prototype : (L, C)
         Prototypical feature probabilities.
     strength : (L, F)
-        How closely the groups follow the prototype.
+        Strength of the prototype: the larger, the closer the groups follow it.
     """
 
     phi: FloatArray
@@ -60,14 +60,14 @@ class Truth(NamedTuple):
 
 
 class Simulation(NamedTuple):
-    """A simulated table and what it was drawn from."""
+    """Simulated table and the parameters from which it was drawn."""
 
     table: GroupedTable
     truth: Truth
 
 
 def draw_number(rng: np.random.Generator, spec: float | Gamma) -> float:
-    """A hyper-parameter: the number itself, or a draw from its Gamma prior."""
+    """Return the hyper-parameter itself if it is a number, or a draw from its Gamma prior."""
     if not isinstance(spec, Gamma):
         return float(spec)
     return max(float(rng.gamma(spec.shape, 1.0 / spec.rate)), float(np.finfo(np.float64).tiny))
@@ -76,7 +76,7 @@ def draw_number(rng: np.random.Generator, spec: float | Gamma) -> float:
 def draw_feature_prior(
     rng: np.random.Generator, model: NaiveBayesPrior, schema: Schema
 ) -> FloatArray:
-    """Dirichlet parameters ``(L, C)``: as given, or all of them one draw from the Gamma prior."""
+    """Return Dirichlet parameters ``(L, C)``: as given, or all equal to one Gamma draw."""
     if isinstance(model.feature_prior, Gamma):
         value = draw_number(rng, model.feature_prior)
         return np.full((schema.num_labels, schema.num_cells), value)
@@ -84,10 +84,10 @@ def draw_feature_prior(
 
 
 def draw_cells(rng: np.random.Generator, schema: Schema, prior: FloatArray) -> FloatArray:
-    """Dirichlet draws within each feature of the flat cell axis; ``(..., C)``.
+    """Draw from a Dirichlet within each feature of the flat cell axis; ``(..., C)``.
 
-    In logs, by ``Gamma(a) = Gamma(a + 1) * uniform^(1/a)``: parameters far below one, which
-    a weak prototype has, do not underflow to 0/0.
+    Gamma variates are drawn in logs by ``Gamma(a) = Gamma(a + 1) * uniform^(1/a)``, so that
+    parameters far below one, as of a weak prototype, do not underflow to 0/0.
     """
     a = np.maximum(prior, np.finfo(np.float64).tiny)
     uniform = 1.0 - rng.random(a.shape)
@@ -102,18 +102,19 @@ def draw_cells(rng: np.random.Generator, schema: Schema, prior: FloatArray) -> F
 
 
 def draw_labels(rng: np.random.Generator, prior: FloatArray, num_groups: int) -> FloatArray:
-    """Label probabilities ``(U, L)`` of ``num_groups`` groups, each from ``Dirichlet(prior)``."""
+    """Draw label probabilities ``(U, L)`` of ``num_groups`` groups from ``Dirichlet(prior)``."""
     return draw_cells(rng, Schema(1, prior.shape), np.broadcast_to(prior, (num_groups, len(prior))))
 
 
 def draw_crp(
     rng: np.random.Generator, concentration: float, num_groups: int, num_draws: int | None = None
 ) -> IntArray:
-    """Partitions from the Chinese restaurant process, in first-occurrence form.
+    """Draw partitions from the Chinese restaurant process, in first-occurrence form.
 
-    Group ``u`` (from 0) opens a block with probability ``a / (a + u)`` and otherwise joins the
-    block of an earlier group chosen evenly, which is the same as choosing a block by its size.
-    Groups then point to earlier groups, and pointers are followed to the openers by doubling.
+    Group ``u`` (from 0) opens a cluster with probability ``a / (a + u)`` and otherwise joins the
+    cluster of an earlier group chosen uniformly, which equals choosing a cluster by its size.
+    The pointers to earlier groups are followed to the group that opened the cluster by pointer
+    doubling.
 
     Returns
     -------
@@ -130,6 +131,7 @@ def draw_crp(
     opens[:, :1] = True
     earlier = np.minimum((rng.random(shape) * order).astype(np.int64), np.maximum(order - 1, 0))
     leader = np.where(opens, order, earlier)
+    # Each iteration doubles the number of pointers followed, until all point to an opener.
     while True:
         further = np.take_along_axis(leader, leader, axis=1)
         if np.array_equal(further, leader):
@@ -150,16 +152,17 @@ def draw_table(
     missing: float,
     missing_labels: float,
 ) -> GroupedTable:
-    """Rows of ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)``, with cells and labels lost at random.
+    """Draw rows given ``phi`` ``(U, L)`` and ``theta`` ``(U, L, C)``, and remove cells and labels.
 
-    The table keeps the whole schema, values that no row took included.
+    Cells and labels are removed completely at random. The table keeps the whole schema, including
+    values that occur in no row.
     """
     groups = np.repeat(np.arange(len(phi)), group_sizes)
     labels = _draw_categorical(rng, phi[groups])
     features = np.empty((len(groups), schema.num_features), dtype=np.int64)
     for feature in range(schema.num_features):
-        chances = theta[groups, labels, schema.cells_of(feature)]
-        features[:, feature] = _draw_categorical(rng, chances)
+        probabilities = theta[groups, labels, schema.cells_of(feature)]
+        features[:, feature] = _draw_categorical(rng, probabilities)
     features[rng.random(features.shape) < missing] = -1
     labels[rng.random(labels.shape) < missing_labels] = -1
     return GroupedTable.from_arrays(
@@ -175,7 +178,7 @@ def draw_table(
 def check_simulation(
     group_sizes: Sequence[int] | IntArray, missing: float, missing_labels: float
 ) -> IntArray:
-    """The group sizes as an array, after checking what the user asked for."""
+    """Check the arguments of ``simulate`` and return the group sizes as an array."""
     sizes = np.asarray(group_sizes)
     if sizes.ndim != 1 or sizes.size == 0 or sizes.dtype.kind not in "iu" or (sizes < 0).any():
         raise ValueError(
@@ -184,13 +187,13 @@ def check_simulation(
         )
     for name, share in (("missing", missing), ("missing_labels", missing_labels)):
         if not 0.0 <= share <= 1.0:
-            raise ValueError(f"{name} is a share between 0 and 1, got {share}")
+            raise ValueError(f"{name} must be a share between 0 and 1, got {share}")
     return sizes.astype(np.int64)
 
 
-def _draw_categorical(rng: np.random.Generator, chances: FloatArray) -> IntArray:
-    """One draw a row from probabilities ``(N, V)``."""
-    upper = np.cumsum(chances, axis=1)
-    drawn = (rng.random((len(chances), 1)) * upper[:, -1:] >= upper).sum(axis=1)
-    result: IntArray = np.minimum(drawn, chances.shape[1] - 1).astype(np.int64)
+def _draw_categorical(rng: np.random.Generator, probabilities: FloatArray) -> IntArray:
+    """Draw one value per row from probabilities ``(N, V)``."""
+    upper = np.cumsum(probabilities, axis=1)
+    codes = (rng.random((len(probabilities), 1)) * upper[:, -1:] >= upper).sum(axis=1)
+    result: IntArray = np.minimum(codes, probabilities.shape[1] - 1).astype(np.int64)
     return result

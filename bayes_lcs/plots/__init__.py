@@ -1,1 +1,1 @@
-"""Matplotlib plots."""
+"""Matplotlib plots of results."""

@@ -1,4 +1,4 @@
-"""What each cluster has learned, as a heat map: the clusters beside each other, value by value.
+"""Heat map of the log ratios of feature values in each cluster of groups.
 
 Names come from data files: they are drawn as plain text, never as matplotlib's ``$...$`` maths.
 """
@@ -30,16 +30,16 @@ def plot_cluster_profiles(
     *,
     label: Any = None,
 ) -> Axes:
-    """How far every feature value speaks for a label, in every cluster.
+    """Plot the evidence of every feature value for a label, in every cluster.
 
-    The log ratios of thesis Figure 4-2 at the posterior mode, for clusters in place of two users:
-    one column a cluster, the largest first; one row a feature value, under the feature's name.
-    Zero is white: such a value says nothing about the label.
+    The log ratios are those of thesis Figure 4-2 at the posterior mode, for clusters instead of two
+    users. There is one column per cluster, the largest first, and one row per feature value, below
+    the name of the feature. White is zero: such a value does not discriminate between the labels.
 
     Parameters
     ----------
     model, data, partition, label
-        As in :func:`bayes_lcs.evaluation.cluster_log_ratios.cluster_log_ratios`.
+        See :func:`bayes_lcs.evaluation.cluster_log_ratios.cluster_log_ratios`.
 
     Examples
     --------
@@ -51,15 +51,15 @@ def plot_cluster_profiles(
     clusters = blocks(partition)
     order = sorted(range(len(clusters)), key=lambda k: (-len(clusters[k]), clusters[k][0]))
     columns = [_column_name([data.group_names[u] for u in clusters[k]]) for k in order]
-    spoken = data.label_values[-1 if label is None else data.label_code(label)]
-    rest = [name for name in data.label_values if name != spoken]
+    positive = data.label_values[-1 if label is None else data.label_code(label)]
+    rest = [name for name in data.label_values if name != positive]
     against = rest[0] if len(rest) == 1 else "the rest"
     return draw_profiles(
         ratios[order],
         data.feature_names,
         data.values,
         columns,
-        f"log ratio: blue speaks for {plain_text(spoken)}, red for {plain_text(against)}",
+        f"log ratio: blue favours {plain_text(positive)}, red {plain_text(against)}",
         ax,
     )
 

@@ -1,4 +1,4 @@
-"""Pictures of evidence: models side by side, and against the number of rows.
+"""Plots of log evidence: comparison of models, and curves over the number of rows.
 
 Every function draws on one Axes and returns it. Names are drawn as plain text, never as
 matplotlib's ``$...$`` maths.
@@ -23,7 +23,7 @@ __all__ = ["plot_evidence", "plot_evidence_curve"]
 
 
 def plot_evidence(results: Sequence[LogEvidence], ax: Axes | None = None) -> Axes:
-    """Log evidence of each model below the best one, with 95 % intervals where estimated."""
+    """Plot the log evidence of each model relative to the best, with 95 % intervals."""
     from matplotlib.ticker import MaxNLocator
 
     best = max(result.value for result in results)
@@ -53,14 +53,16 @@ def plot_evidence(results: Sequence[LogEvidence], ax: Axes | None = None) -> Axe
 def plot_evidence_curve(
     frame: pd.DataFrame, ax: Axes | None = None, *, relative_to: str | None = None
 ) -> Axes:
-    """Log evidence of every model less that of one of them, against the rows (Figure 4-5).
+    """Plot the log evidence of each model relative to a reference, against the number of rows.
+
+    This is Figure 4-5 of the thesis.
 
     Parameters
     ----------
     frame
-        From :func:`bayes_lcs.evidence_curve`.
+        Result of :func:`bayes_lcs.evidence_curve`.
     relative_to
-        The model that the others are measured against, by name; by default the last one.
+        Name of the reference model; the last one by default.
 
     Examples
     --------
@@ -86,7 +88,7 @@ def plot_evidence_curve(
         )
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=10)
-    axes.set_xlabel("rows, drawn at random from all groups")
+    axes.set_xlabel("rows (drawn at random from all groups)")
     axes.set_ylabel(f"log evidence above {plain_text(base)} (nats)")
     axes.legend()
     return axes

@@ -13,11 +13,11 @@ from bayes_lcs.runtime.atomic_files import write_atomically
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["legend_text", "new_axes", "plain_text", "save_picture"]
+__all__ = ["legend_text", "new_axes", "plain_text", "save_figure"]
 
 
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """The Axes given, or that of a new figure of some size in inches."""
+    """Return the given Axes, or the Axes of a new figure with a size in inches."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def plain_text(name: str, longest: int = 24) -> str:
-    r"""A name that matplotlib draws as it is written, cut off where it is long.
+    r"""Return a name that matplotlib draws literally, truncated to a maximum length.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def plain_text(name: str, longest: int = 24) -> str:
 
 
 def legend_text(name: str, longest: int = 24) -> str:
-    """The same for a legend, from which matplotlib leaves out what begins with an underscore.
+    """Return a literal name for a legend, in which names may begin with an underscore.
 
     Examples
     --------
@@ -48,13 +48,13 @@ def legend_text(name: str, longest: int = 24) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
-def save_picture(path: Path, size: tuple[float, float], plot: Callable[[Axes], Any]) -> Path:
-    """Let ``plot`` draw on an Axes of a size in inches, and write it as PNG."""
+def save_figure(path: Path, size: tuple[float, float], plot: Callable[[Axes], Any]) -> Path:
+    """Draw with ``plot`` on an Axes with a size in inches, and save the figure as PNG."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
     with warnings.catch_warnings():
-        # A name may hold signs that the font has not: a box is drawn, and that is no news.
+        # Characters of names that the font lacks are drawn as boxes; no warning is needed.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
         warnings.filterwarnings("ignore", message="constrained_layout not applied")

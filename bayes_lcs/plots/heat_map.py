@@ -1,4 +1,4 @@
-"""Clusters beside each other, value by value, as a heat map in which white says nothing."""
+"""Heat map of log ratios: one column per cluster, one row per feature value, white is zero."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def draw_profiles(
     legend: str,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw log ratios ``(K, C)``: a column a cluster, a row a value, under its feature's name.
+    """Draw log ratios ``(K, C)`` with one column per cluster and one row per feature value.
 
     Parameters
     ----------
     feature_names, values
-        As they are written in the data.
+        Names as in the data.
     columns, legend
-        Names of the clusters and of the colours, ready to be drawn.
+        Names of the clusters and label of the colour bar, already escaped.
     """
     sizes = [len(names) for names in values]
-    # Each feature has a row of its own above its values, to carry its name.
+    # Each feature has an extra row above its values, for its name.
     feature = np.repeat(np.arange(len(sizes)), sizes)
     rows = np.arange(len(feature)) + feature + 1
     headings = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int) + np.arange(len(sizes))

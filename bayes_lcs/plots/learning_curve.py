@@ -1,4 +1,4 @@
-"""Plots of learning-curve sampling: the curve, the stop, and convergence thresholds.
+"""Plots of learning-curve sampling: score, stopping point, and convergence thresholds.
 
 Every function draws on one Axes and returns it.
 """
@@ -33,15 +33,15 @@ def plot_sampling_curve(
     *,
     x_scale: Literal["log", "linear"] = "log",
 ) -> Axes:
-    """Plot the score on the hold-out against sample size (the paper's Figure 3).
+    """Plot the score on the hold-out set against sample size (the paper's Figure 3).
 
-    The left axis has the score, with bars of two standard errors over the rows of the hold-out. The
-    right axis has the gain over the baseline, where the best model has 1.
+    The left axis shows the score, with bars of two standard errors over the hold-out rows. The
+    right axis shows the gain over the baseline, relative to that of the best model.
 
     Parameters
     ----------
     result
-        From :func:`bayes_lcs.learning_curve_sample`.
+        Result of :func:`bayes_lcs.learning_curve_sample`.
     x_scale : {"log", "linear"}
         Scale of the sample size.
 
@@ -85,11 +85,11 @@ def plot_sampling_curve(
 
 
 def plot_stopping_line(result: LearningCurveResult, ax: Axes | None = None) -> Axes:
-    """Plot gain against run time, with the line of slope α through the stop (the paper's Figure 1).
+    """Plot gain against run time, with the line of slope α at the stop (the paper's Figure 1).
 
     The gain over the baseline is relative to that of the best model. Where the curve is steeper
-    than the line, waiting pays. The height over a line of that slope through the origin is the
-    utility, on this scale.
+    than the line, continuing pays off. The height above a line of that slope through the origin is
+    the utility on this scale.
 
     Examples
     --------
@@ -109,8 +109,8 @@ def plot_stopping_line(result: LearningCurveResult, ax: Axes | None = None) -> A
         axes.annotate(f"{size:,}", (x, y), xytext=(4, -10), textcoords="offset points", fontsize=7)
     ends = np.linspace(0.0, max(float(seconds[-1]), result.runtime_seconds) * 1.05, 50)
     price = np.array([result.preferences.price(float(t)) for t in ends])
-    stopped = result.preferences.price(float(seconds[-1]))
-    line = gain[-1] - stopped + price
+    price_at_stop = result.preferences.price(float(seconds[-1]))
+    line = gain[-1] - price_at_stop + price
     what = "equal utility" if result.preferences.cost is not None else "slope α"
     axes.plot(ends, line, "--", color="C3", linewidth=1.0, label=what)
     end = result.run.end
@@ -131,12 +131,12 @@ def plot_convergence_curves(
     *,
     x_scale: Literal["log", "linear"] = "log",
 ) -> Axes:
-    """Plot the score against sample size, one line a threshold γ (the paper's Figure 3).
+    """Plot the score against sample size, one line per threshold γ (the paper's Figure 3).
 
     Parameters
     ----------
     frame
-        From :func:`bayes_lcs.convergence_curves`.
+        Result of :func:`bayes_lcs.convergence_curves`.
     x_scale : {"log", "linear"}
         Scale of the sample size.
     """
@@ -147,12 +147,12 @@ def plot_convergence_curves(
 
 
 def plot_iterations(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Plot iterations against sample size, one line a threshold (the paper's Figure 2).
+    """Plot iterations against sample size, one line per threshold (the paper's Figure 2).
 
     Parameters
     ----------
     frame
-        From :func:`bayes_lcs.convergence_curves`.
+        Result of :func:`bayes_lcs.convergence_curves`.
     """
     axes = _by_threshold(frame, "iterations", ax)
     axes.set_xscale("log")

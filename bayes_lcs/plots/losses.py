@@ -1,4 +1,4 @@
-"""Pictures of how well models predict: losses against training size and against asymmetry.
+"""Plots of prediction losses against training size and against the asymmetry of the loss.
 
 Every function draws on one Axes and returns it. Names come from the user: they are drawn as plain
 text, never as matplotlib's ``$...$`` maths.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_learning_curves", "plot_loss_curve"]
 
 INTERVAL = 1.96
-"""Standard errors on either side of a line: 95 % of a normal distribution."""
+"""Half-width of the bands in standard errors: 95 % of a normal distribution."""
 
 _LOSS_NAMES = {"zero_one_loss": "share of wrong labels", "log_loss": "log loss (nats a row)"}
 
@@ -33,18 +33,18 @@ def plot_learning_curves(
     loss: str = "zero_one_loss",
     group: str | None = None,
 ) -> Axes:
-    """Mean loss on rows held out against the number of training rows, one line a model.
+    """Plot the mean loss on test rows against the number of training rows, one line per model.
 
-    Bands are 95 % intervals over the repeats (thesis Figures 4-1 and 4-3, all groups at once).
+    Bands are 95 % intervals over the repeats (thesis Figures 4-1 and 4-3, for all groups).
 
     Parameters
     ----------
     frame
-        From :func:`bayes_lcs.learning_curve`.
+        Result of :func:`bayes_lcs.learning_curve`.
     loss
-        The column to draw.
+        Column to plot.
     group
-        One group's curve, by name; by default the mean of all groups.
+        Name of a group; by default the mean of all groups is plotted.
 
     Examples
     --------
@@ -66,20 +66,20 @@ def plot_learning_curves(
     axes.set_ylim(bottom=0)
     axes.set_xlabel("training rows of each group")
     axes.set_ylabel(_LOSS_NAMES.get(loss, plain_text(loss)))
-    axes.set_title("Rows held out" if group is None else f"Rows held out of {plain_text(group)}")
+    axes.set_title("Test rows" if group is None else f"Test rows of {plain_text(group)}")
     return axes
 
 
 def plot_loss_curve(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Loss relative to the reference's under ``L_n``, against ``n`` (thesis Figure 4-8).
+    """Plot the loss under ``L_n`` relative to a reference, against ``n`` (thesis Figure 4-8).
 
-    One line a model, with bands of 95 %; below the line at 1, a model loses less than the
-    reference.
+    There is one line per model, with 95 % bands. Below the line at 1 a model has a smaller loss
+    than the reference.
 
     Parameters
     ----------
     curve
-        From :func:`bayes_lcs.asymmetric_loss_curve`.
+        Result of :func:`bayes_lcs.asymmetric_loss_curve`.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def plot_loss_curve(curve: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def _lines(axes: Axes, frame: pd.DataFrame, x: str, value: str, error: str) -> None:
-    """One line and one band for each model, in the order in which they come."""
+    """Draw one line and one band per model, in order of appearance."""
     names: Sequence[str] = list(dict.fromkeys(frame["model"]))
     markers = "osD^vPX*"
     for number, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""What distinguishes the clusters of a mixture."""
+"""Plots of a mixture model: profiles of its clusters, and the EM trace."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ __all__ = ["plot_em_trace", "plot_mixture_profiles"]
 
 FloatArray = NDArray[np.float64]
 
-LONGEST_RATIO = 4.0
-"""Log ratios are drawn up to this: beyond a factor of 50, how much more does not matter."""
+MAX_LOG_RATIO = 4.0
+"""Maximum log ratio of the colour scale, a factor of about 50."""
 
 
 def plot_mixture_profiles(
     clusterer: MixtureClusterer, ax: Axes | None = None, *, max_features: int = 20
 ) -> Axes:
-    """How far every value is more or less common in a cluster than in all rows.
+    """Plot the frequency of every value in each cluster relative to all rows.
 
-    The colour is ``log theta_kfv / sum_k pi_k theta_kfv``: blue is more common than on the whole,
-    white as common. Clusters are ordered by size.
+    The colour is ``log theta_kfv / sum_k pi_k theta_kfv``: blue values are more common in the
+    cluster than overall, white ones as common. Clusters are ordered by size.
 
     Parameters
     ----------
     clusterer
         A fitted `MixtureClusterer`.
     max_features
-        Only so many features are drawn: those that tell most about the cluster, by their mutual
-        information with it.
+        Maximum number of features; those with the largest mutual information with the cluster are
+        plotted.
 
     Examples
     --------
@@ -63,24 +63,24 @@ def plot_mixture_profiles(
             ]
         )
     return draw_profiles(
-        np.clip(np.nan_to_num(ratios), -LONGEST_RATIO, LONGEST_RATIO),
+        np.clip(np.nan_to_num(ratios), -MAX_LOG_RATIO, MAX_LOG_RATIO),
         [f"x{f}" if names is None else str(names[f]) for f in features],
         [[str(value) for value in clusterer.categories_[f]] or ["(none)"] for f in features],
         [f"{k}: {weights[k]:.0%}" for k in order],
-        "log ratio: blue is more common in the cluster than on the whole, red less",
+        "log ratio: blue is more common in the cluster than overall, red less",
         ax,
     )
 
 
 def _mutual_information(weights: FloatArray, table: FloatArray) -> float:
-    """Between the cluster and a feature, in nats."""
+    """Return the mutual information of the cluster and a feature, in nats."""
     joint = weights[:, None] * table
     mean = joint.sum(axis=0)
     return float(xlogy(joint, table).sum() - xlogy(mean, mean).sum())
 
 
 def plot_em_trace(clusterer: MixtureClusterer, ax: Axes | None = None) -> Axes:
-    """The log posterior of all starts at each pass over the rows, as the distance to the best.
+    """Plot the log posterior of all EM starts at each pass, as the distance to the best.
 
     Examples
     --------

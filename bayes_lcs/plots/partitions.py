@@ -1,4 +1,4 @@
-"""Pictures of posteriors over partitions. Every function draws on one Axes and returns it.
+"""Plots of posteriors over partitions. Every function draws on one Axes and returns it.
 
 Names come from data files: they are drawn as plain text, never as matplotlib's ``$...$`` maths.
 """
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_coclustering", "plot_num_clusters"]
 
-SMALLEST_LABEL, LARGEST_LABEL = 6.0, 10.0
-"""Points of the names of groups."""
+MIN_LABEL_SIZE, MAX_LABEL_SIZE = 6.0, 10.0
+"""Range of the font size of group names, in points."""
 LINE_SPACING = 1.25
 
 
 def plot_coclustering(
     matrix: ArrayLike, partition: ArrayLike, names: Sequence[str], ax: Axes | None = None
 ) -> Axes:
-    """Heatmap of co-clustering probabilities, ordered by a partition whose blocks are framed.
+    """Plot a heat map of co-clustering probabilities, ordered by a partition with framed clusters.
 
     Parameters
     ----------
     matrix : (U, U)
-        Probability that each pair of groups is together.
+        Probability that each pair of groups is in the same cluster.
     partition : (U,)
-        The partition that orders the rows, the largest block first.
+        The partition that orders the rows, the largest cluster first.
     names
         Names of the groups.
     """
     if hasattr(matrix, "toarray"):
         raise TypeError(
-            "a sparse matrix is too large to look at; choose some groups, as in "
+            "a sparse matrix is too large to plot; choose some groups, as in "
             "matrix[chosen][:, chosen].toarray()"
         )
     probability, z = np.asarray(matrix), first_occurrence(partition)
@@ -57,7 +57,7 @@ def plot_coclustering(
             *_square(start - 0.5, start + len(block) - 0.5), color="tab:orange", linewidth=1.5
         )
         start += len(block)
-    axes.figure.colorbar(image, ax=axes, label="probability of being together", shrink=0.8)
+    axes.figure.colorbar(image, ax=axes, label="probability of the same cluster", shrink=0.8)
     step, points = _label_step(axes, len(order))
     places = range(0, len(order), step)
     labels = [plain_text(names[order[place]]) for place in places]
@@ -70,11 +70,11 @@ def plot_coclustering(
 
 
 def _label_step(axes: Axes, num_labels: int) -> tuple[int, float]:
-    """One label in how many is drawn, and in points how large, so that they do not overlap."""
+    """Return step and font size of the labels so that they do not overlap."""
     box = axes.get_window_extent()
     room = min(box.width, box.height) * 72 / axes.figure.dpi / max(num_labels, 1) / LINE_SPACING
-    step = max(math.ceil(SMALLEST_LABEL / room), 1)
-    return step, min(room * step, LARGEST_LABEL)
+    step = max(math.ceil(MIN_LABEL_SIZE / room), 1)
+    return step, min(room * step, MAX_LABEL_SIZE)
 
 
 def _square(low: float, high: float) -> tuple[list[float], list[float]]:
@@ -82,7 +82,7 @@ def _square(low: float, high: float) -> tuple[list[float], list[float]]:
 
 
 def plot_num_clusters(probability: ArrayLike, ax: Axes | None = None) -> Axes:
-    """Bars of the posterior of the number of clusters; entry ``k`` is for ``k`` clusters."""
+    """Plot the posterior of the number of clusters; entry ``k`` is for ``k`` clusters."""
     from matplotlib.ticker import MaxNLocator
 
     p = np.asarray(probability)

@@ -1,4 +1,4 @@
-"""A picture of a scan: what was settled, and what the ensemble expects, as parts were read."""
+"""Plot of a partial scan: decided validation rows and expected benefit against the share read."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["plot_scan"]
 
 
 def plot_scan(scan: Scan | PartialScanClassifier, ax: Axes | None = None) -> Axes:
-    """Share of validation rows that is settled, and expected benefit, against the share read.
+    """Plot the share of decided validation rows, and the expected benefit, against the share read.
 
     Parameters
     ----------
     scan
         A fitted `bayes_lcs.PartialScanClassifier`, or its ``scan_``.
     ax
-        Where to draw; a new figure by default. The benefit has an axis of its own on the right.
+        Axes to draw on; a new figure by default. The benefit has a separate axis on the right.
 
     Examples
     --------
@@ -51,13 +51,13 @@ def plot_scan(scan: Scan | PartialScanClassifier, ax: Axes | None = None) -> Axe
     axes.set_xlim(0.0, 1.0)
     axes.set_ylim(-0.02, 1.02)
     axes.set_xlabel("share of the data that was read")
-    axes.set_ylabel("share of validation rows settled", color="C0")
+    axes.set_ylabel("share of validation rows decided", color="C0")
     axes.grid(alpha=0.25)
-    looked = trace.dropna(subset=["benefit"])
-    if len(looked):
+    evaluated = trace.dropna(subset=["benefit"])
+    if len(evaluated):
         right = axes.twinx()
-        right.plot(looked["fraction"], looked["benefit"], "s--", markersize=3, color="C1")
-        right.set_ylabel("expected benefit a row", color="C1")
+        right.plot(evaluated["fraction"], evaluated["benefit"], "s--", markersize=3, color="C1")
+        right.set_ylabel("expected benefit per row", color="C1")
     axes.set_title(
         f"{story.parts_read} of {story.num_parts} parts, {story.rows_read:,} rows", fontsize=10
     )

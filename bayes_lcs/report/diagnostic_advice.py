@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lcs.inference.diagnostics import LEAST_ESS, WORST_RHAT, verdict_on
+from bayes_lcs.inference.diagnostics import MAX_RHAT, MIN_ESS, verdict_on
 from bayes_lcs.model_evidence.log_evidence import LogEvidence
 
 __all__ = ["Advice", "trust_in_draws", "trust_in_evidence"]
@@ -116,7 +116,7 @@ def _advice(by_verdict: dict[str, list[str]], chains: int) -> list[Advice]:
             Advice(
                 False,
                 f"The chains do not yet represent the posterior well ({_listed(bad)}): R-hat "
-                f"should be at most {WORST_RHAT}, and effective draws at least {LEAST_ESS:.0f}. "
+                f"should be at most {MAX_RHAT}, and effective draws at least {MIN_ESS:.0f}. "
                 "Draw more: twice the --draws, and again until both hold. Until then "
                 "probabilities on this page may be off, and another seed may give others.",
             )
@@ -146,7 +146,7 @@ def _advice(by_verdict: dict[str, list[str]], chains: int) -> list[Advice]:
         )
     if not found:
         found.append(
-            Advice(True, f"The chains agree: R-hat at most {WORST_RHAT}, effective draws enough.")
+            Advice(True, f"The chains agree: R-hat at most {MAX_RHAT}, effective draws enough.")
         )
     return found
 

@@ -28,7 +28,7 @@ from bayes_lcs.learning_curve_sampling.default_sizes import (
 )
 from bayes_lcs.learning_curve_sampling.result import LearningCurveResult
 from bayes_lcs.learning_curve_sampling.sample import learning_curve_sample
-from bayes_lcs.plots.figure import save_picture
+from bayes_lcs.plots.figure import save_figure
 from bayes_lcs.plots.learning_curve import plot_sampling_curve
 from bayes_lcs.plots.mixture import plot_mixture_profiles
 from bayes_lcs.report.cluster import save_mixture_page
@@ -142,10 +142,10 @@ def save_clusters(
     model.save(folder / "mixture.nc")
     written = [folder / "mixture.nc", write_csv(_curve(result), folder / "curve.csv")]
     written.append(
-        save_picture(folder / "curve.png", (6.8, 4.3), lambda ax: plot_sampling_curve(result, ax))
+        save_figure(folder / "curve.png", (6.8, 4.3), lambda ax: plot_sampling_curve(result, ax))
     )
     written.append(
-        save_picture(folder / "profiles.png", (8, 6), lambda ax: plot_mixture_profiles(model, ax))
+        save_figure(folder / "profiles.png", (8, 6), lambda ax: plot_mixture_profiles(model, ax))
     )
     counts = None
     if not result.interrupted:  # who presses Ctrl-C does not want to wait for all rows

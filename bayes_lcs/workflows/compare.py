@@ -16,13 +16,13 @@ from bayes_lcs.inference.exact.exact import exact
 from bayes_lcs.inference.exact.posterior import ExactPosterior
 from bayes_lcs.inference.posterior import Posterior, sample
 from bayes_lcs.model_evidence.compare import Comparison, compare
-from bayes_lcs.model_evidence.evidence import evidence_of
+from bayes_lcs.model_evidence.evidence import evidence_from_posterior
 from bayes_lcs.models.clustered_naive_bayes import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype
 from bayes_lcs.plots.evidence import plot_evidence
-from bayes_lcs.plots.figure import save_picture
+from bayes_lcs.plots.figure import save_figure
 from bayes_lcs.plots.partitions import plot_coclustering, plot_num_clusters
 from bayes_lcs.report.compare import MOST_DRAWN, TableComparison
 from bayes_lcs.report.safe_csv import free_name, write_csv
@@ -82,7 +82,7 @@ def compare_table(
     if fits(partitions_memory(known.num_groups)):
         with suppress(NotExactError):
             summed = exact(clustered, known)
-    evidences = None if summed is None else {clustered: evidence_of(summed)}
+    evidences = None if summed is None else {clustered: evidence_from_posterior(summed)}
     comparison = compare(
         FOUR_MODELS, known, seed=seed, precision=precision, known=evidences, executor=executor
     )
@@ -131,10 +131,10 @@ def save_comparison(found: TableComparison, folder: Path) -> list[Path]:
         written.append(write_csv(found.predictions, folder / "predictions.csv"))
     results = [found.comparison.evidences[i] for i in found.comparison.order]
     written.append(
-        save_picture(folder / "evidence.png", (7, 3), lambda ax: plot_evidence(results, ax))
+        save_figure(folder / "evidence.png", (7, 3), lambda ax: plot_evidence(results, ax))
     )
     written.append(
-        save_picture(
+        save_figure(
             folder / "num_clusters.png",
             (5, 3.2),
             lambda ax: plot_num_clusters(posterior.num_clusters(), ax),
@@ -144,7 +144,7 @@ def save_comparison(found: TableComparison, folder: Path) -> list[Path]:
     if len(names) <= MOST_DRAWN:
         matrix = np.asarray(posterior.coclustering())
         written.append(
-            save_picture(
+            save_figure(
                 folder / "coclustering.png",
                 (8.5, 7.2),
                 lambda ax: plot_coclustering(matrix, found.partition, names, ax),

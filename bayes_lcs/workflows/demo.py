@@ -16,14 +16,14 @@ from bayes_lcs.inference.datatree import exact_datatree
 from bayes_lcs.inference.exact.exact import exact
 from bayes_lcs.inference.exact.posterior import ExactPosterior
 from bayes_lcs.model_evidence.compare import Comparison
-from bayes_lcs.model_evidence.evidence import evidence, evidence_of
+from bayes_lcs.model_evidence.evidence import evidence, evidence_from_posterior
 from bayes_lcs.model_evidence.log_evidence import LogEvidence
 from bayes_lcs.models.clustered_naive_bayes import ClusteredNaiveBayes
 from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.no_sharing import NoSharing
 from bayes_lcs.models.prototype import Prototype
 from bayes_lcs.plots.evidence import plot_evidence
-from bayes_lcs.plots.figure import save_picture
+from bayes_lcs.plots.figure import save_figure
 from bayes_lcs.plots.partitions import plot_coclustering, plot_num_clusters
 from bayes_lcs.report.compare import TableComparison, save_page
 from bayes_lcs.report.html import Origin
@@ -75,7 +75,9 @@ def demonstrate(
         evidence(model, data, seed=seed, progress=progress)
         for model in (NoSharing(), CompleteSharing(), Prototype())
     ]
-    results = sorted([evidence_of(posterior), *others], key=lambda result: -result.value)
+    results = sorted(
+        [evidence_from_posterior(posterior), *others], key=lambda result: -result.value
+    )
     return Demonstration(data, truth.partition, results, posterior, posterior.map_partition())
 
 
@@ -90,7 +92,7 @@ def save_demonstration(shown: Demonstration, folder: str | Path, seed: int = 0) 
         "num_clusters": ((5, 3.2), lambda ax: plot_num_clusters(shown.num_clusters, ax)),
         "evidence": ((7, 3), lambda ax: plot_evidence(shown.results, ax)),
     }
-    paths = [save_picture(out / f"{name}.png", *how) for name, how in pictures.items()]
+    paths = [save_figure(out / f"{name}.png", *how) for name, how in pictures.items()]
     origin = Origin("demo", "simulated meeting requests", seed)
     paths.insert(0, save_page(_as_comparison(shown, seed), out, origin))
     tree = exact_datatree(shown.posterior, seed=seed)

@@ -14,7 +14,7 @@ from bayes_lcs.core.escape import visible
 from bayes_lcs.io.frames import read_frame
 from bayes_lcs.io.open_tables import open_file
 from bayes_lcs.io.options import CsvOptions
-from bayes_lcs.plots.figure import save_picture
+from bayes_lcs.plots.figure import save_figure
 from bayes_lcs.plots.scan import plot_scan
 from bayes_lcs.report.html import Origin
 from bayes_lcs.report.safe_csv import free_name, write_csv
@@ -51,9 +51,7 @@ def save_scan(
     written = [ensemble, write_csv(classifier.scan_.trace, folder / "scan.csv")]
     story = classifier.scan_.explain() + "\n"
     written.append(write_atomically(folder / "scan.txt", lambda part: _write_text(part, story)))
-    written.append(
-        save_picture(folder / "scan.png", (7, 4.2), lambda ax: plot_scan(classifier, ax))
-    )
+    written.append(save_figure(folder / "scan.png", (7, 4.2), lambda ax: plot_scan(classifier, ax)))
     predicted: dict[str, Any] = {}
     if predict is not None:
         rows = classifier._known(predict)

@@ -2,17 +2,17 @@
 Clustering large data: k-means, one pass, coresets, streams
 ===========================================================
 
-Four ways to cluster points, from all rows to a handful of weighted ones: k-means on everything,
-online k-means in one pass, a coreset that stands for all rows, and a coreset that is kept up to
-date while rows stream by.
+Four methods to cluster points, from all rows to a small weighted sample: k-means on everything,
+online k-means in one pass, a coreset that represents all rows, and a coreset that is updated while
+rows arrive.
 """
 
 # %%
-# Points with a catch
-# -------------------
+# Points with small distant clusters
+# ----------------------------------
 #
-# 20,000 points in five clouds, and two small ones far away with 24 points together. The small ones
-# are what sampling misses.
+# 20,000 points in five clusters, and two small distant clusters with 24 points together. Sampling
+# easily misses the small ones.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,8 +30,8 @@ k = 7
 # All rows
 # --------
 #
-# The yardstick: k-means with ten starts on all points. ``inertia_`` is the cost, the sum of squared
-# distances to the nearest centre.
+# The reference is k-means with ten initialisations on all points. ``inertia_`` is the cost, the
+# sum of squared distances to the nearest centre.
 
 whole = bl.KMeans(k, n_init=10, random_state=0).fit(X)
 print(f"cost of k-means on all rows: {whole.inertia_:,.0f}")
@@ -40,8 +40,8 @@ print(f"cost of k-means on all rows: {whole.inertia_:,.0f}")
 # One pass
 # --------
 #
-# ``OnlineKMeans`` sees every row once and moves the nearest centre a little towards it; several
-# restarts share the pass. It takes batches by ``partial_fit``, or a file by ``fit_stream``.
+# ``OnlineKMeans`` reads every row once and moves the nearest centre a little towards it; several
+# restarts share the pass. It takes batches with ``partial_fit``, or a file with ``fit_stream``.
 
 online = bl.OnlineKMeans(k, random_state=0)
 for start in range(0, len(X), 5_000):
@@ -49,12 +49,13 @@ for start in range(0, len(X), 5_000):
 print(f"one pass over all rows: {-online.score(X) / whole.inertia_:.3f} times that cost")
 
 # %%
-# A few weighted rows
-# -------------------
+# A weighted sample
+# -----------------
 #
-# A coreset is a weighted sample on which any centres cost about what they cost on all rows.
-# Uniform draws lose the small clouds; draws by sensitivity (how much a point can matter to
-# any centres) keep them, and give points that are drawn often a small weight.
+# A coreset is a weighted sample on which the cost of any centres is close to their cost on all
+# rows. Uniform draws lose the small clusters. Draws by sensitivity (the largest share of the cost
+# that a point can have for any centres) keep them, and give frequently drawn points a small
+# weight.
 
 uniform = bl.coreset(X, k, 300, method="uniform", random_state=1)
 careful = bl.coreset(X, k, 300, method="sensitivity", random_state=1)
@@ -75,12 +76,13 @@ assert costs["sensitivity"] < 1.3 < 2.0 < costs["uniform"]
 assert missed["sensitivity"] == 0 < missed["uniform"]
 
 # %%
-# Grey are rows (every twentieth, and the far ones), blue the points of the coreset, larger where
-# they stand for more rows, and crosses are the centres found on the coreset. On the left a far
-# cloud has no centre near it. On the right every cloud has its own, from the same number of points.
+# Rows are grey (every twentieth, and the distant ones), and points of the coreset are blue, larger
+# if they represent more rows. Crosses are the centres found on the coreset. On the left a distant
+# cluster has no centre near it. On the right every cluster has its own centre, with the same
+# number of points.
 #
-# How large must a coreset be? Costs of two sets of centres, on coresets and on all rows: those
-# found above on all rows, and some that miss the far clouds.
+# How large must a coreset be? The next plot compares the costs of two sets of centres on coresets
+# and on all rows: the centres found above on all rows, and centres that miss the distant clusters.
 
 good = whole.cluster_centers_
 missing = bl.KMeans(k - 2, random_state=0).fit(near).cluster_centers_
@@ -108,40 +110,43 @@ wrong = {method: errors["centres that miss", method, 300] for method in ("unifor
 assert wrong["sensitivity"] < 0.5 * wrong["uniform"]
 
 # %%
-# Errors fall about with the square root of the size. Seen from good centres uniform draws look as
-# good as any: a far point that has a centre nearby costs no more than another one. It is centres
-# that *miss* the far clouds whose cost uniform draws get wrong, and such centres look cheap on them
-# and are then found. No one set of centres proves a coreset good. ``small.distortions`` has the
-# errors of a few sets drawn from the data and of some found on the coreset, with a warning if these
-# are large; ``small.distortion(X, centers)`` has that of yours. ``epsilon=`` in place of a size
-# gives a bound that holds with a stated probability, for one set of centres chosen beforehand.
+# Errors are roughly proportional to the inverse square root of the size. For good centres uniform
+# draws look as good as any: a distant point with a centre nearby costs no more than another point.
+# Uniform draws are wrong about the cost of centres that *miss* the distant clusters. Such centres
+# look cheap on them and are then selected. One set of centres does not show that a coreset is
+# good. ``small.distortions`` has the errors of a few sets drawn from the data and of some found on
+# the coreset, with a warning if these are large; ``small.distortion(X, centers)`` has the error of
+# your centres. ``epsilon=`` instead of a size gives a bound that holds with a stated probability
+# for one set of centres chosen beforehand.
 
 # %%
 # An endless stream
 # -----------------
 #
-# ``CoresetStream`` keeps a binary tree of coresets: memory grows with the logarithm of the rows.
+# ``CoresetStream`` keeps a binary tree of coresets. Memory grows with the logarithm of the number
+# of rows.
 
 stream = bl.CoresetStream(k, size=300, random_state=0)
-held = []
+stored = []
 for start in range(0, len(X), 1_000):
     stream.push(X[start : start + 1_000])
-    held.append(stream.num_points)
+    stored.append(stream.num_points)
 clusters = stream.coreset().kmeans(k, random_state=0)
 streamed = -clusters.score(X) / whole.inertia_
-print(f"{stream.num_rows:,} rows seen, {stream.num_points:,} points held, height {stream.height}")
+print(f"{stream.num_rows:,} rows read, {stream.num_points:,} points stored, height {stream.height}")
 print(f"cost of the centres found: {streamed:.3f} times that of all rows")
-assert max(held) < 5_000
+assert max(stored) < 5_000
 assert streamed < 1.3
 
 fig, ax = plt.subplots(figsize=(6.5, 3), layout="constrained")
-ax.step(np.arange(1, len(held) + 1) * 1_000, held)
-ax.set_xlabel("rows seen")
-ax.set_ylabel("points held")
+ax.step(np.arange(1, len(stored) + 1) * 1_000, stored)
+ax.set_xlabel("rows read")
+ax.set_ylabel("points stored")
 plt.show()
 
 # %%
-# The saw teeth are rows that wait for a whole leaf, and levels of the tree that are merged.
+# The saw-tooth shape comes from rows that wait for a complete leaf, and from levels of the tree
+# that are merged.
 #
 # What to try next
 # ----------------
@@ -149,10 +154,10 @@ plt.show()
 # * A file that does not fit into memory: ``bl.OnlineKMeans(7).fit_stream("points.parquet")``, or
 #   ``bayes-lcs coreset points.parquet -k 7 --size 1000 --out small.parquet``.
 # * Streams of several processes: ``stream.save``, ``CoresetStream.load`` and ``merge``.
-# * Rows of categories: ``objective="categorical"``, then ``bl.MixtureClusterer`` with
+# * Categorical rows: ``objective="categorical"``, then ``bl.MixtureClusterer`` with
 #   ``sample_weight``.
 # * Sets, by the Jaccard distance: ``bl.min_hash``.
 #
-# The theory: :doc:`/theory/coresets`; how to use all this: :doc:`/clustering`. Measurements on
-# real data: ``experiments/coresets``; against scikit-learn, faiss, dask-ml and river:
-# :doc:`/benchmarks`.
+# The theory is in :doc:`/theory/coresets`, and the methods are described in :doc:`/clustering`.
+# Measurements on real data: ``experiments/coresets``; comparison with scikit-learn, faiss, dask-ml
+# and river: :doc:`/benchmarks`.

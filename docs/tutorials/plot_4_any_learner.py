@@ -2,16 +2,17 @@
 Clustering with any classifier inside
 =====================================
 
-k-means learns means and puts every row to the nearest; EM learns probabilities and gives every row
-in shares. Both fit a learner to the clusters as if these were classes, let it say where the rows
-belong, and begin again. So any classifier can be put in the place of means and probabilities.
+k-means learns means and assigns every row to the nearest; EM learns probabilities and assigns rows
+in shares. Both train a learner on the clusters as if they were classes, let it predict the
+clusters of the rows, and repeat. Means and probabilities can therefore be replaced by any
+classifier.
 """
 
 # %%
 # Two shapes of clusters
 # ----------------------
 #
-# Three round clouds, and three long and tilted ones, which lie side by side.
+# Three round clusters, and three long, tilted clusters that lie side by side.
 
 import warnings
 
@@ -33,11 +34,11 @@ data = {"round": clouds, "tilted": tilted}
 # Learners
 # --------
 #
-# Three of the paper's four by name, and a classifier of scikit-learn. ``"strict"`` puts a row into
-# one cluster, ``"weighted"`` gives shares. Prototypes with strict assignment are k-means, naive
-# Bayes with weighted assignment is EM. Quadratic discriminant analysis learns a normal distribution
-# of each class, its directions included: with it the loop is EM for full covariances, which nobody
-# had to write. Each run is the best of five starts (``n_init``) by its score.
+# Three of the paper's four learners by name, and a scikit-learn classifier. ``"strict"`` assigns a
+# row to one cluster, ``"weighted"`` in shares. Prototypes with strict assignment are k-means, and
+# naive Bayes with weighted assignment is EM. Quadratic discriminant analysis learns a normal
+# distribution with full covariance for each class, so with it the loop is EM for full covariances,
+# without further code. Each run is the best of five initialisations (``n_init``) by its score.
 
 learners = {
     "prototype, strict": ("prototype", "strict"),
@@ -52,34 +53,35 @@ for row, (shape, X) in zip(axes, data.items(), strict=True):
         clusterer = bl.GeneralizedClusterer(
             learner, 3, assignment=assignment, max_iter=500, tol=1e-3, n_init=5, random_state=0
         )
-        found = clusterer.fit(X)
+        clusterer.fit(X)
         accuracy[shape, name] = bl.clustering_accuracy(clusterer, X, classes, folds=3)
-        ax.scatter(*X.T, c=found.labels_, s=5, cmap="viridis")
+        ax.scatter(*X.T, c=clusterer.labels_, s=5, cmap="viridis")
         ax.set_title(f"{shape}: {name}\n{accuracy[shape, name].mean:.0%} right", fontsize=10)
         ax.set(xticks=[], yticks=[])
-        print(f"{shape:7s} {name:22s} {found.n_iter_:3d} iterations; {found.stop_reason_}")
+        print(f"{shape:7s} {name:22s} {clusterer.n_iter_:3d} iterations; {clusterer.stop_reason_}")
 assert accuracy["round", "prototype, strict"].mean > 0.9
 assert accuracy["round", "naive Bayes, weighted"].mean > 0.9
 for name in learners:
     assert (accuracy["tilted", name].mean > 0.9) == (name == "QDA, weighted")
 
 # %%
-# Colours are the clusters found; their numbers mean nothing. "Right" is
-# :func:`bayes_lcs.clustering_accuracy`: every cluster foretells the class that most of its rows
-# have, on rows that were left out, three folds over. The classes were never shown to a clusterer.
+# Colours are the clusters found; their numbers are arbitrary. "Right" is
+# :func:`bayes_lcs.clustering_accuracy`: every cluster predicts the most frequent class of its
+# rows, for rows of a fold that was left out, in three folds. The clusterers never use the classes.
 #
-# Round clouds are easy. Of the tilted ones only the learner that knows about directions finds the
-# classes: prototypes and naive Bayes cut them across, and a stump has one axis to cut. What the
-# learner can say decides what can be found. The reverse does not hold: a good classifier is not
-# yet a good clusterer, since clusters that a flexible learner can explain need not be there. The
-# paper found supervised and unsupervised accuracy to go together in part; we made its tables
-# again, and ``experiments/generalized_clustering`` says what held.
+# Round clusters are easy. Only the learner with full covariances finds the tilted classes:
+# prototypes and naive Bayes cut across them, and a stump splits on one axis. The hypotheses of the
+# learner determine which clusters can be found. The reverse does not hold: a good classifier is
+# not necessarily a good clusterer, since a flexible learner can explain clusters that do not
+# exist. The paper found that supervised and unsupervised accuracy are partly related;
+# ``experiments/generalized_clustering`` reproduces its tables and says which claims held.
 #
-# The start matters
-# -----------------
+# Dependence on the initialisation
+# --------------------------------
 #
-# Other learners than means and probabilities promise no ascent. So begin often, with ``n_init`` or
-# as here with one start each, and look how far the results agree.
+# For learners other than means and probabilities the objective need not increase in each
+# iteration. Use several initialisations, with ``n_init`` or as here with one per fit, and compare
+# the results.
 
 spread = {}
 with warnings.catch_warnings(record=True) as caught:
@@ -91,32 +93,33 @@ with warnings.catch_warnings(record=True) as caught:
             clusterer = bl.GeneralizedClusterer(
                 learner, 3, assignment=assignment, max_iter=500, tol=1e-3, random_state=seed
             )
-            found = bl.clustering_accuracy(clusterer, tilted, classes, folds=3)
-            spread[name].append(found.mean)
-print(f"{len(caught)} of 48 fits warned; the first: {caught[0].message}")
+            right = bl.clustering_accuracy(clusterer, tilted, classes, folds=3)
+            spread[name].append(right.mean)
+print(f"{len(caught)} of 48 fits warned; the last: {caught[-1].message}")
 fig, ax = plt.subplots(figsize=(6.5, 2.4), layout="constrained")
-for place, (name, values) in enumerate(spread.items()):
-    ax.plot(values, np.full(8, place), "o", alpha=0.5)
+for height, (name, values) in enumerate(spread.items()):
+    ax.plot(values, np.full(8, height), "o", alpha=0.5)
     print(f"{name}: {min(values):.2f} to {max(values):.2f}")
 ax.set_yticks(range(len(spread)), list(spread))
-ax.set(xlabel="accuracy of eight starts on the tilted clouds", ylim=(-0.5, 1.5))
+ax.set(xlabel="accuracy of eight initialisations on the tilted clusters", ylim=(-0.5, 1.5))
 plt.show()
 assert max(spread["prototype, strict"]) < np.median(spread["QDA, weighted"])
 assert max(spread["QDA, weighted"]) - min(spread["QDA, weighted"]) > 0.05
 
 # %%
-# The same learner on the same rows: most starts find the classes and some do not. Some of those say
-# so: a cluster has become so small that nothing can be learned of it. Others do not. Prototypes
-# agree with each other, and are wrong every time: agreement is not truth.
+# With the same learner and the same rows, most initialisations find the classes and some do not.
+# Some of the latter give a warning: a cluster has become so small that nothing can be learned from
+# it. Others do not. Prototypes agree with each other and are always wrong, so agreement does not
+# imply correctness.
 #
 # What to try next
 # ----------------
 #
-# * Rows of names, or of names and numbers: give a data frame; ``nominal=`` says which columns are
-#   names.
-# * Any classifier of yours, with ``predict_proba`` or without; with ``assignment="weighted"``.
-# * ``clusterer.trace_`` tells what changed in each iteration, ``stop_reason_`` whether the run
-#   converged, went in circles or was cut off.
+# * Categorical rows, or mixed rows: pass a data frame; ``nominal=`` names the categorical columns.
+# * Any classifier of your own, with ``predict_proba`` or without, with ``assignment="weighted"``.
+# * ``clusterer.trace_`` has the changes of each iteration, and ``stop_reason_`` says whether the
+#   run converged, went into a cycle or was stopped.
 # * For naive Bayes on many rows use :class:`bayes_lcs.MixtureClusterer`, which is the same model.
 #
-# The theory: :doc:`/clustering`, section "A classifier inside", and :doc:`/theory/mixtures`.
+# The theory is in :doc:`/clustering`, section "A classifier inside", and in
+# :doc:`/theory/mixtures`.

@@ -2,16 +2,17 @@
 Less than one scan of the data
 ==============================
 
-A classifier is trained on each of many parts of a file, and their probabilities are averaged. When
-the ensemble so far decides as that of all parts would, the rest of the file need not be read.
-:class:`bayes_lcs.PartialScanClassifier` knows when that is, and with which confidence.
+A classifier is trained on each of many parts of a file, and the predicted probabilities are
+averaged. If the ensemble so far decides like the ensemble of all parts would, the rest of the file
+need not be read. :class:`bayes_lcs.PartialScanClassifier` tests this with a stated confidence.
 """
 
 # %%
 # A file
 # ------
 #
-# 40,000 made-up transactions in a CSV file, in no particular order; 4 % are frauds.
+# 30,000 simulated transactions in a CSV file, in random order, and 10,000 more to test on; 4 % are
+# frauds.
 
 import tempfile
 import warnings
@@ -43,13 +44,13 @@ test = frame.iloc[30_000:]
 print(frame.head(4).to_string(index=False))
 
 # %%
-# Reading as much as it takes
-# ---------------------------
+# Reading as much as necessary
+# ----------------------------
 #
-# The file is divided into 128 parts, each of rows from all over the file. ``label`` is the column
-# to predict; ``classes`` says which labels there are, so that the rule need not reckon with others.
-# By default there would be 30 parts of 1,000 rows: fewer parts are better models, and more of them
-# save more reading.
+# The file is divided into 128 parts, each with rows from all over the file. ``label`` is the
+# column to predict; ``classes`` lists its values, so that the rule need not allow for others. The
+# default would be 30 parts of 1,000 rows. Fewer parts give better models, and more parts save more
+# reading.
 
 classifier = bl.PartialScanClassifier("naive_bayes", n_partitions=128, random_state=0)
 classifier.fit_file(path, label="kind", classes=["fraud", "honest"], progress=False)
@@ -58,79 +59,80 @@ bl.plot_scan(classifier)
 assert classifier.scanned_fraction_ < 0.5
 
 # %%
-# Read the picture from left to right. Blue is the share of the validation rows on which the
-# decision is settled: the parts still to come could hardly turn it. At 90 % (the rest is the
-# ``tolerance``) reading stops, and the grey part of the file is never read. Orange is what the
-# ensemble expects of its decisions, here the share that is right.
+# Read the plot from left to right. Blue is the share of validation rows whose decision is settled:
+# the remaining parts are unlikely to change it. At 90 % (the rest is the ``tolerance``) reading
+# stops, and the grey part of the file is not read. Orange is the performance that the ensemble
+# expects of its decisions, here the accuracy.
 #
-# What was lost? Nothing much, against one whole scan:
+# The loss against a scan of the whole file is small:
 
 whole = bl.PartialScanClassifier("naive_bayes", n_partitions=128, early_stop=False, random_state=0)
 whole.fit_file(path, label="kind", classes=["fraud", "honest"], progress=False)
 X, y = test.drop(columns="kind"), test["kind"]
 same = (classifier.predict(X) == whole.predict(X)).mean()
-print(f"accuracy: {classifier.score(X, y):.4f} of part of the file, {whole.score(X, y):.4f} of all")
+print(f"accuracy: {classifier.score(X, y):.4f} with early stop, {whole.score(X, y):.4f} without")
 print(f"the same decision for {same:.1%} of 10,000 new rows")
 assert same > 0.9
 
 # %%
-# What exactly is promised
-# ------------------------
+# What exactly is guaranteed
+# --------------------------
 #
-# ``guarantee_`` is a sentence with all its conditions. It is about the decisions of the ensemble
-# of *all parts*, not about the truth; on the validation rows; and over the random order of the
-# parts. As the parts are scattered over the file, it holds even if the file is sorted. For the
-# truth, ``performance`` compares decisions for the validation rows, which were held out of
-# training, with those of a single model.
+# ``guarantee_`` is a sentence with all conditions. It is about the decisions of the ensemble of
+# *all parts*, not about the true labels; about the validation rows; and over the random order of
+# the parts. Since each part has rows from all over the file, it holds even if the file is sorted.
+# For the true labels, ``performance`` compares decisions on the validation rows, which are not
+# trained on, with those of a single model.
 #
-# With ``shuffle=False`` parts are read as they lie, as in the paper. Then nothing is guaranteed
-# unless all is read; and if neighbouring parts are more alike than others, that is noticed. The
-# same rows, sorted by amount:
+# With ``shuffle=False`` parts are read in file order, as in the paper. Then nothing is guaranteed
+# unless all is read. If neighbouring parts are more alike than others, this is detected and gives
+# a warning. Here are the same rows, sorted by amount:
 
 print(classifier.guarantee_)
 print(classifier.scan_.performance.explain())
 by_amount = Path(folder.name) / "sorted.csv"
 frame.iloc[:30_000].sort_values("amount").to_csv(by_amount, index=False)
 options = {"n_partitions": 128, "random_state": 0}
-trapped = bl.PartialScanClassifier("naive_bayes", shuffle=False, **options)
+in_file_order = bl.PartialScanClassifier("naive_bayes", shuffle=False, **options)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    trapped.fit_file(by_amount, label="kind", classes=["fraud", "honest"], progress=False)
+    in_file_order.fit_file(by_amount, label="kind", classes=["fraud", "honest"], progress=False)
 for warning in caught:
     print(f"{warning.category.__name__}: {warning.message}")
-print(trapped.guarantee_)
+print(in_file_order.guarantee_)
 assert any(issubclass(warning.category, bl.DriftWarning) for warning in caught)
 scattered = bl.PartialScanClassifier("naive_bayes", random_state=0)
 scattered.fit_file(by_amount, label="kind", classes=["fraud", "honest"], progress=False)
-print(f"accuracy as it lies {trapped.score(X, y):.4f}, scattered {scattered.score(X, y):.4f}")
+print(f"accuracy in file order {in_file_order.score(X, y):.4f}")
+print(f"accuracy of scattered parts {scattered.score(X, y):.4f}")
 assert scattered.scan_.is_guaranteed
-assert not trapped.scan_.is_guaranteed
+assert not in_file_order.scan_.is_guaranteed
 
 # %%
-# With ``on_drift="read_on"`` reading then goes on.
+# With ``on_drift="read_on"`` reading then continues.
 #
-# For money
-# ---------
+# Maximising benefit
+# ------------------
 #
-# To look into a transaction costs 5; a fraud that is found saves its amount. The decision is the
-# one that is expected to bring most, so it depends on the amount. Such decisions are closer
-# calls, and take more reading.
+# To inspect a transaction costs 5; a detected fraud saves its amount. The decision is the one with
+# the greatest expected benefit, so it depends on the amount. Such decisions are closer, and need
+# more reading.
 
 benefit = {("fraud", "fraud"): ("amount", -5.0), ("honest", "fraud"): -5.0}
 careful = bl.PartialScanClassifier("naive_bayes", n_partitions=128, benefit=benefit, random_state=0)
 careful.fit_file(path, label="kind", classes=["fraud", "honest"], progress=False)
-print(f"read for money {careful.scanned_fraction_:.0%} of the file,")
+print(f"read for benefit {careful.scanned_fraction_:.0%} of the file,")
 print(f"for accuracy {classifier.scanned_fraction_:.0%}")
-brought = {}
+gained = {}
 for name, decided in (
-    ("for money", careful.predict(X)),
+    ("for benefit", careful.predict(X)),
     ("for accuracy", classifier.predict(X)),
-    ("look at all", np.full(len(y), "fraud")),
+    ("inspect all", np.full(len(y), "fraud")),
 ):
-    looked, found = decided == "fraud", (decided == "fraud") & (y == "fraud")
-    brought[name] = float(X.loc[found, "amount"].sum() - 5.0 * looked.sum())
-    print(f"{name:12s} looks into {looked.sum():6,d} of {len(y):,}, brings {brought[name]:8,.0f}")
-assert max(brought, key=brought.get) == "for money"
+    inspected, found = decided == "fraud", (decided == "fraud") & (y == "fraud")
+    gained[name] = float(X.loc[found, "amount"].sum() - 5.0 * inspected.sum())
+    print(f"{name:12s} inspects {inspected.sum():6,d} of {len(y):,}, gains {gained[name]:8,.0f}")
+assert max(gained, key=gained.get) == "for benefit"
 assert careful.scanned_fraction_ > classifier.scanned_fraction_
 plt.show()
 folder.cleanup()
@@ -139,11 +141,12 @@ folder.cleanup()
 # What to try next
 # ----------------
 #
-# * ``"tree"`` in place of naive Bayes, or any classifier of scikit-learn with probabilities.
-# * More and smaller parts: rows on which all agree are settled after a dozen, however many there
-#   are in all.
-# * ``tolerance``, ``confidence``; ``rule="every"`` and ``bound="hoeffding"``, the paper's own.
+# * ``"tree"`` instead of naive Bayes, or any scikit-learn classifier with probabilities.
+# * More and smaller parts: rows on which all models agree are settled after a dozen, whatever the
+#   number of parts.
+# * ``tolerance``, ``confidence``; ``rule="every"`` and ``bound="hoeffding"``, which are the
+#   paper's.
 # * From a terminal: ``bayes-lcs scan transactions.csv --label kind --learner tree --out results``.
 #
-# The theory: :doc:`/theory/partial_scans`; all options: :doc:`/partial_scan`. What the paper
-# claims, and what held: ``experiments/partial_scan``.
+# The theory is in :doc:`/theory/partial_scans`, and all options are in :doc:`/partial_scan`. The
+# paper's claims, and which of them were reproduced: ``experiments/partial_scan``.

@@ -2,9 +2,9 @@
 How to read evidence and partitions
 ===================================
 
-What a log evidence says and what it does not; why there is sometimes no verdict; what a posterior
-over partitions is, and how to report one partition without hiding the others. Everything here is
-run on one small table whose truth is known.
+This tutorial explains what a log evidence says and what it does not, why there is sometimes no
+verdict, what a posterior over partitions is, and how to report one partition without hiding the
+others. Everything is run on one small table whose truth is known.
 """
 
 # %%
@@ -23,11 +23,11 @@ print(data)
 # Log evidence
 # ------------
 #
-# The evidence of a model is the probability that it gave to the data before it saw them, with
-# everything unknown integrated out: parameters, and for the clustered model every partition. It is
-# a tiny number, so its logarithm is given, in nats. By itself it means nothing: it grows more
-# negative with every row. Only *differences between models on the same rows* mean something. Such a
-# difference is a log Bayes factor:
+# The evidence of a model is the probability of the data before they were observed, integrated over
+# everything unknown: parameters, and for the clustered model all partitions. It is a tiny number,
+# so its logarithm is reported, in nats. A single value has no meaning, because it decreases with
+# every row. Only *differences between models on the same rows* are meaningful. Such a difference
+# is a log Bayes factor:
 #
 # ============  ============== =====================================
 # nats           odds           in words (Kass and Raftery 1995)
@@ -38,9 +38,9 @@ print(data)
 # above 5        above 150      very strong
 # ============  ============== =====================================
 #
-# The evidence judges the model *with its priors*, on features and labels together. It is not a
-# measure of how well labels are predicted: for that see :func:`bayes_lcs.leave_one_out`, or
-# ``conditional=True``, which asks for the labels given the features.
+# The evidence evaluates the model *with its priors*, on features and labels together. It does not
+# measure how well labels are predicted: for that see :func:`bayes_lcs.leave_one_out`, or
+# ``conditional=True``, which gives the evidence of the labels given the features.
 
 comparison = bl.compare([bl.NoSharing(), bl.CompleteSharing(), model], data, seed=0)
 print(comparison.table()[["model", "log_evidence", "log_bayes_factor", "method"]].to_string())
@@ -51,10 +51,10 @@ assert comparison.verdict().startswith("The data support Clustered Naive Bayes p
 # Intervals, and no verdict
 # -------------------------
 #
-# The three values above have no error: two closed forms, and an exact sum over all partitions. What
-# has to be estimated comes with a standard error and a 95 % interval, and everything made of it
-# (Bayes factors, probabilities of models) has an interval as well. Two prototype models that
-# hardly differ:
+# The three values above have no error: two are closed forms, and one is an exact sum over all
+# partitions. Estimated values have a standard error and a 95 % interval, and everything derived
+# from them (Bayes factors, probabilities of models) has an interval as well. Here are two
+# prototype models that hardly differ:
 
 close = bl.compare(
     [bl.Prototype(label_prior=1.0), bl.Prototype(label_prior=1.005)], data, precision=0.2, seed=0
@@ -64,20 +64,19 @@ print(close.verdict())
 assert close.verdict().startswith("No verdict")
 
 # %%
-# The difference of the values is smaller than what the estimates may be wrong by. So there is no
-# verdict, and none should be read into the order of the table. Ask for a smaller error with
-# ``precision=``; or accept that the models cannot be told apart, which is the usual case when a
-# factor lies below three to one.
+# The difference is smaller than the possible error of the estimates. So there is no verdict, and
+# the order of the table has no meaning. Ask for a smaller error with ``precision=``, or accept
+# that the models cannot be distinguished, which is usual if the factor is below three to one.
 #
-# Two ends of a bracket
-# ---------------------
+# The bracket
+# -----------
 #
-# Evidence without a closed form is estimated by annealed importance sampling or by particles.
-# Runs that start from the prior give an estimate that is rather too low than too high (its mean
-# is right on the scale of probabilities, so that of the logarithm is below). Runs that start from
-# the posterior and go back err to the other side. Where both agree, the value can be trusted;
-# where they do not, there is a warning, and the truth lies most likely between them. Here are the
-# last six people, whose evidence is known exactly as well:
+# Evidence without a closed form is estimated by annealed importance sampling or by SMC. Runs that
+# start from the prior tend to underestimate it (the estimate of the evidence is unbiased, so that
+# of the logarithm is too low on average). Runs that start from the posterior and go backwards tend
+# to overestimate it. If both agree, the value can be trusted; if they do not, there is a warning,
+# and the truth is most likely between them. Here are the last six people, whose evidence is also
+# known exactly:
 
 few = data.select_groups(range(6, 12))
 annealed = bl.evidence(model, few, method="ais", precision=0.2, seed=0, progress=False)
@@ -91,14 +90,13 @@ assert ends.agrees
 assert abs(annealed.value - known) < 5 * annealed.standard_error
 
 # %%
-# ``bracket.rigorous`` says whether the runs from the posterior began at exact draws. If they began
-# at draws of a chain, the upper end is as good as that chain.
+# ``bracket.rigorous`` says whether the runs from the posterior started at exact draws. If they
+# started at draws of a chain, the upper end is as good as that chain.
 #
 # Sensitivity to priors
 # ---------------------
 #
-# The evidence depends on the priors: do not report it for one setting only. It costs little to
-# look.
+# The evidence depends on the priors, so do not report it for one setting only. A check is cheap:
 
 settings = [0.25, 0.5, 1.0, 2.0, 4.0]
 curves = {
@@ -129,25 +127,25 @@ assert (clustered < complete).any()
 assert (np.minimum(clustered, complete) > np.array(curves["No-Sharing"]) + 50).all()
 
 # %%
-# No sharing is out, whatever the prior. But whether people cluster or are all alike depends on
-# how peaked the features are believed to be: at a feature prior of 1 clusters are ahead by 2.3
-# nats, at 2 they are behind. So the verdict above, "positively", is one of that prior and not of
-# the data. Eight requests a person are too few to tell. The concentration hardly matters. Where
-# the order depends on a setting, say so; or give it a prior and let the data weigh the settings:
+# No sharing is excluded for every prior. But whether people form clusters or are all alike depends
+# on the prior of the features: at a feature prior of 1 clusters are ahead by 2.3 nats, at 2 they
+# are behind. So the verdict above, "positively", comes from that prior and not from the data.
+# Eight requests per person are too few to decide. The concentration hardly matters. If the order
+# depends on a setting, say so; or give it a prior and let the data weight the settings:
 # ``feature_prior=bl.Gamma(1.0, 1.0)`` and ``concentration=bl.Gamma(1.0, 1.0)`` are learned.
 #
 # A posterior over partitions
 # ---------------------------
 #
-# What is known about who belongs together is a distribution over partitions. Up to 24 groups it
-# is exact; beyond that, it is a set of draws. Here are draws of the same table, so that they can
-# be held against the truth.
+# The knowledge about which people belong together is a distribution over partitions. Up to 24
+# groups it is exact; for more groups it is a set of draws. Here are draws for the same table, so
+# that they can be compared with the exact values:
 
 exact = bl.exact(model, data)
 post = bl.sample(model, data, draws=500, chains=4, seed=0, progress=False)
 draws = post.partitions()
 different, times = np.unique(draws, axis=0, return_counts=True)
-print(f"{len(different)} different partitions in {len(draws)} draws; the commonest five:")
+print(f"{len(different)} different partitions in {len(draws)} draws; the five most frequent:")
 for z, share in sorted(zip(different, times / len(draws), strict=True), key=lambda p: -p[1])[:5]:
     print(f"  {share:.3f} (exact {np.exp(exact.log_probability(z)):.3f})", *z)
 print("the last draw:   ", *draws[-1])
@@ -155,11 +153,11 @@ assert len(different) > 5
 assert times.max() / len(draws) < 0.5
 
 # %%
-# *The last draw is never "the clustering"*. It is one of many, and so is the commonest one: here it
-# has well under half of the probability. What the draws have in common is the answer.
+# *The last draw is not "the clustering".* It is one of many, and so is the most frequent one,
+# which has less than half of the probability here. The answer is what the draws have in common.
 #
-# The co-clustering matrix says how probable each pair is. It needs no alignment of labels and
-# loses no doubt:
+# The co-clustering matrix has the probability of each pair. It needs no alignment of labels and
+# keeps all uncertainty about pairs:
 
 matrix = post.coclustering()
 error = abs(matrix - exact.coclustering()).max()
@@ -171,12 +169,11 @@ assert error < 0.1
 # One partition to report
 # -----------------------
 #
-# If one has to be named, take the partition of least expected distance from the truth. Two
-# distances are offered. Binder's loss is the share of pairs that are put wrongly together or apart.
-# The variation of information, the default, is the information that one partition lacks about the
-# other and the other about it, in nats a group. Beside the estimate comes a *credible ball*: all
-# partitions within a radius that holds 95 % of the posterior. Its extremes say how different the
-# truth may be.
+# If one partition has to be reported, take the one with the least expected distance from the
+# truth. Two distances are available. Binder's loss is the share of pairs that are wrongly together
+# or apart. The variation of information, the default, is the information that each partition lacks
+# about the other, in nats per group. The estimate has a *credible ball*: all partitions within a
+# radius that contains 95 % of the posterior. Its extremes show how different the truth may be.
 
 for loss in ("vi", "binder"):
     estimate = post.partition_estimate(loss=loss)
@@ -189,28 +186,28 @@ for loss in ("vi", "binder"):
 print("       truth           ", *truth.partition[:12])
 
 # %%
-# The estimate is not the most probable partition. The three most probable ones disagree about where
-# person-12 belongs; to leave them alone is the least wrong on average.
+# The estimate is not the most probable partition. The three most probable ones disagree about the
+# cluster of person-12; leaving this person alone is the least wrong on average.
 #
-# If the ball's extremes would lead you to other conclusions than the estimate, the data do not
-# settle the question, and the report should say so.
+# If the extremes of the ball would lead to other conclusions than the estimate, the data do not
+# decide the question, and the report should say so.
 #
 # Have the chains converged?
 # --------------------------
 #
-# Numbers of blocks mean nothing, so R-hat of ``z`` means nothing either. Diagnosed are quantities
-# that do not change when blocks are renumbered: how many clusters there are, the size of the
-# largest, the entropy of the sizes and the log joint density.
+# Cluster numbers are arbitrary, so R-hat of ``z`` has no meaning. The diagnostics use quantities
+# that do not change if clusters are renumbered: the number of clusters, the size of the largest,
+# the entropy of the sizes and the log joint density.
 
-for name, found in post.diagnostics().items():
-    print(f"{name:13s}", {key: round(float(value), 3) for key, value in found.items()})
+for name, values in post.diagnostics().items():
+    print(f"{name:13s}", {key: round(float(value), 3) for key, value in values.items()})
 plt.show()
 
 # %%
-# R-hat compares chains that began apart (all groups together, each alone, at random): above 1.01
-# they do not agree yet. Effective draws below 400 are too few for tails. A quantity that never
-# varied has no R-hat: either the posterior is that certain, or all chains are stuck; ``bl.sample``
-# warns of each case and says what to do.
+# R-hat compares chains with different initial partitions (all groups together, each alone,
+# random): above 1.01 they do not agree yet. Fewer than 400 effective draws are not enough for
+# tails. A constant quantity has no R-hat: either the posterior is that certain, or all chains are
+# stuck; ``bl.sample`` warns in each case and says what to do.
 #
 # What to try next
 # ----------------
@@ -220,4 +217,4 @@ plt.show()
 # * ``bl.compare(models, data, conditional=True)``: evidence of the labels given the features.
 # * ``bl.leave_one_out(post)``: how well rows are predicted from all others.
 #
-# The theory: :doc:`/theory/evidence` and :doc:`/theory/partitions`.
+# The theory is in :doc:`/theory/evidence` and :doc:`/theory/partitions`.

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bayes_lcs as bl
-from bayes_lcs.inference.mcmc.collapsed_gibbs import pose
+from bayes_lcs.inference.mcmc.collapsed_gibbs import build_problem
 from bayes_lcs.inference.mcmc.driver import ChainDraws, run_chains
 from experiments.benchmarks.numpy_gibbs import NumpyGibbs
 from experiments.benchmarks.simulated import clustered_groups
@@ -67,7 +67,7 @@ def sample_ours(
     start: NDArray[np.int64] | None = None,
 ) -> ChainDraws:
     with jax.enable_x64(True):
-        problem = pose(bl.ClusteredNaiveBayes(), data, split_merge)
+        problem = build_problem(bl.ClusteredNaiveBayes(), data, split_merge)
     return run_chains(
         replace(problem, partition=start),
         draws=draws,

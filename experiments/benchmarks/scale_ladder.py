@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 import bayes_lcs as bl
-from bayes_lcs.inference.mcmc.collapsed_gibbs import SharingProblem, pose
+from bayes_lcs.inference.mcmc.collapsed_gibbs import SharingProblem, build_problem
 from bayes_lcs.inference.mcmc.driver import run_chains
 from experiments.benchmarks.exact_partitions import MIB, peak_memory
 from experiments.benchmarks.simulated import clustered_groups
@@ -45,7 +45,7 @@ DRAWS = 5  # of a rung, at least
 
 def problem_of(data: bl.GroupedTable, split_merge: int) -> SharingProblem:
     with jax.enable_x64(True):
-        return pose(bl.ClusteredNaiveBayes(), data, split_merge)
+        return build_problem(bl.ClusteredNaiveBayes(), data, split_merge)
 
 
 def measure(num_groups: int) -> dict[str, float]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import bayes_lcs as bl
 from bayes_lcs.inference.exact.posterior import ClusteredPosterior
-from bayes_lcs.model_evidence.evidence import evidence_of
+from bayes_lcs.model_evidence.evidence import evidence_from_posterior
 from bayes_lcs.plots.evidence import plot_evidence
 from experiments.clustered_naive_bayes.partitions import expected_clusters
 from experiments.clustered_naive_bayes.posteriors import posterior
@@ -39,7 +39,7 @@ def score(model: Any, setting: Setting) -> Score:
     fitted: Any = posterior(model, setting)
     left_out = bl.leave_one_out(fitted)
     if isinstance(fitted, bl.ExactPosterior):
-        evidence = evidence_of(fitted)
+        evidence = evidence_from_posterior(fitted)
     else:
         evidence = bl.evidence(model, setting.data, seed=setting.seed)
     zero_one, log = left_out.mean_loss(), left_out.mean_loss("log")

@@ -29,7 +29,7 @@ def test_points_are_looked_at_some_at_a_time(monkeypatch):
     rng = np.random.default_rng(0)
     counts, a = rng.integers(0, 9, (50, 3)), rng.gamma(2.0, 1.0, (101, 3))
     whole = CountHistograms(counts).log_marginal(a)
-    monkeypatch.setattr(dirichlet, "TERMS_AT_ONCE", 100)
+    monkeypatch.setattr(dirichlet, "MAX_TERMS_PER_CALL", 100)
     np.testing.assert_allclose(CountHistograms(counts).log_marginal(a), whole, rtol=1e-13)
 
 

@@ -60,7 +60,7 @@ def test_canonical_form_works_on_stacks_of_partitions() -> None:
     result = first_occurrence(stack)
     for index in np.ndindex(3, 2):
         np.testing.assert_array_equal(result[index], first_occurrence(stack[index]))
-    with pytest.raises(ValueError, match="one label a group"):
+    with pytest.raises(ValueError, match="one label per group"):
         first_occurrence(3)
 
 

@@ -8,9 +8,9 @@ from bayes_lcs.core.priors import (
     Gamma,
     fixed_value,
     freeze,
-    frozen_prior,
     resolve_feature_prior,
     resolve_label_prior,
+    validate_prior,
 )
 from bayes_lcs.core.schema import Schema
 
@@ -39,26 +39,26 @@ def test_frozen_specs_hash_and_keep_their_values() -> None:
     frozen = freeze([1.0, np.array([0.5, 2.0]), [[1, 2], [3, 4]]])
     assert frozen == (1.0, (0.5, 2.0), ((1, 2), (3, 4)))
     hash(frozen)
-    with pytest.raises(TypeError, match="one entry a feature or a Gamma"):
+    with pytest.raises(TypeError, match="one entry per feature or a Gamma"):
         freeze(object())
 
 
 @pytest.mark.parametrize("bad", [0, -1.0, np.nan, np.inf, [1.0, 0.0], np.array([[1.0, -2.0]])])
 def test_construction_refuses_what_is_not_positive(bad) -> None:
     with pytest.raises(ValueError, match="my_prior must be positive and finite, got"):
-        frozen_prior(bad, "my_prior")
+        validate_prior(bad, "my_prior")
 
 
 @pytest.mark.parametrize("bad", ["1", True, None, 1j, ["a"]])
 def test_construction_refuses_what_is_no_number(bad) -> None:
     with pytest.raises(TypeError):
-        frozen_prior(bad, "my_prior")
+        validate_prior(bad, "my_prior")
 
 
 def test_gamma_only_where_it_can_be_learned() -> None:
-    assert frozen_prior(Gamma(), "x", learnable=True) == Gamma()
+    assert validate_prior(Gamma(), "x", learnable=True) == Gamma()
     with pytest.raises(TypeError, match="x cannot be learned"):
-        frozen_prior(Gamma(), "x")
+        validate_prior(Gamma(), "x")
 
 
 def test_a_learned_value_is_asked_for_kindly() -> None:

@@ -125,7 +125,7 @@ def test_bad_curves():
     p, y = predictions(num_labels=3)
     with pytest.raises(ValueError, match="two labels"):
         bl.asymmetric_loss_curve({"one": p}, y)
-    with pytest.raises(ValueError, match="none of"):
+    with pytest.raises(ValueError, match="must be one of"):
         bl.asymmetric_loss_curve({"one": p[:, :2]}, y, relative_to="two")
 
 

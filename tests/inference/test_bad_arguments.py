@@ -40,7 +40,7 @@ def test_numbers(data, options, error, message):
 
 
 def test_what_is_not_a_model_or_a_table(data):
-    with pytest.raises(TypeError, match=r"not its class: ClusteredNaiveBayes\(\)"):
+    with pytest.raises(TypeError, match=r"not a class; use ClusteredNaiveBayes\(\)"):
         bl.sample(bl.ClusteredNaiveBayes, data)
     with pytest.raises(TypeError, match=r"GroupedTable.from_frame"):
         bl.sample(bl.ClusteredNaiveBayes(), pd.DataFrame())
@@ -49,7 +49,7 @@ def test_what_is_not_a_model_or_a_table(data):
 def test_rows_of_groups_that_are_not_of_the_table(data):
     rows = data.to_frame()
     rows.loc[rows.index[:2], data.group_name] = "never seen"
-    with pytest.raises(ValueError, match="2 rows belong to groups that are not of this table"):
+    with pytest.raises(ValueError, match="2 rows belong to groups that are not in this table"):
         bl.sample(bl.NoSharing(), data.encode(rows))
 
 
@@ -102,12 +102,12 @@ def test_exponents_may_be_an_iterator():
 def test_a_sparse_matrix_is_not_drawn():
     import scipy.sparse
 
-    with pytest.raises(TypeError, match="too large to look at"):
+    with pytest.raises(TypeError, match="too large to plot"):
         bl.plot_coclustering(scipy.sparse.eye_array(3).tocsr(), [0, 1, 2], ["a", "b", "c"])
 
 
 def test_ctrl_c_stops_whoever_loops_over_tables(data, monkeypatch):
-    joined, calls = driver._joined, []
+    joined, calls = driver._join_buffers, []
 
     def interrupted(*arguments):
         calls.append(1)
@@ -115,7 +115,7 @@ def test_ctrl_c_stops_whoever_loops_over_tables(data, monkeypatch):
             raise KeyboardInterrupt
         return joined(*arguments)
 
-    monkeypatch.setattr(driver, "_joined", interrupted)
+    monkeypatch.setattr(driver, "_join_buffers", interrupted)
     monkeypatch.setattr(driver, "BUFFER", 4)
     with pytest.raises(KeyboardInterrupt):
         condition(bl.ClusteredNaiveBayes(), data, method="sample", draws=40, chains=1)

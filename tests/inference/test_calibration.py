@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chisquare
 
 import bayes_lcs as bl
-from bayes_lcs.inference.mcmc.collapsed_gibbs import build_kernel, init, pose
+from bayes_lcs.inference.mcmc.collapsed_gibbs import build_kernel, build_problem, init
 
 FALSE_ALARM = 1e-4
 NUM_SIMULATIONS = 512
@@ -48,17 +48,17 @@ def test_ranks_of_the_truth_are_uniform(name: str) -> None:
     model = MODELS[name]
     tables, truths, hidden = simulate(model)
     with jax.enable_x64(True):
-        problems = [pose(model, table, 1) for table in tables]
-        design = problems[0].design
-        assert all(problem.design == design for problem in problems)
+        problems = [build_problem(model, table, 1) for table in tables]
+        config = problems[0].config
+        assert all(problem.config == config for problem in problems)
         data = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[p.data for p in problems])
         start = jnp.arange(len(SIZES))
         if problems[0].partition is not None:
             start = jnp.asarray(problems[0].partition)
 
         def run(data, key):
-            kernel = build_kernel(design, data)
-            state = init(design, data, start, 1.0, len(SIZES) + 1, key)
+            kernel = build_kernel(config, data)
+            state = init(config, data, start, 1.0, len(SIZES) + 1, key)
 
             def sweep(state, i):
                 return kernel(jax.random.fold_in(key, i), state)

@@ -153,8 +153,8 @@ def test_one_warning_says_which_how_bad_and_what_to_do():
     said = message({**fits, "fold 7": Convergence("converged", 1.0, 900.0)})
     assert said == (
         "7 of 8 fits (fold 0; fold 1; fold 2; fold 3; fold 4; and 2 more) did not converge: worst "
-        "R-hat 1.080 (at most 1.01 is wanted), fewest effective draws 84 (at least 400 are "
-        "wanted). The sampler was asked for draws=500, chains=2; draw more (draws=)"
+        "R-hat 1.080 (should be at most 1.01), fewest effective draws 84 (should be at least "
+        "400). The sampler used draws=500, chains=2; draw more (draws=)"
     )
 
 
@@ -162,17 +162,17 @@ def test_few_draws_are_named_as_the_reason():
     fit = {"the fit": Convergence("not converged", 1.0, 35.0)}
     said = message(fit, draws=20, remedy="use bl.sample")
     assert said.startswith("The fit did not converge: worst R-hat 1.000")
-    assert said.endswith("The sampler was asked for only draws=20, chains=2; use bl.sample")
+    assert said.endswith("The sampler used only draws=20, chains=2; use bl.sample")
     said = message({"the fit": Convergence("too few draws")}, draws=3)
     assert said.startswith("The fit had too few draws for R-hat")
     assert "only draws=3" in said
 
 
 def test_one_chain_is_named_as_the_reason():
-    alone = "R-hat compares chains, and there is one: run more (chains=)"
+    alone = "R-hat needs at least two chains: run more (chains=)"
     assert message({"the fit": Convergence("one chain", ess=600.0)}, chains=1) == alone
     said = message({"the fit": Convergence("not converged", ess=35.0)}, chains=1)
-    assert said.startswith("The fit did not converge: fewest effective draws 35 (at least")
+    assert said.startswith("The fit did not converge: fewest effective draws 35 (should be")
     assert said.endswith(alone)
 
 

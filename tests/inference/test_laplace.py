@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import cauchy, kstest, multivariate_normal, norm, t
 
-from bayes_lcs.inference.laplace import Broad, LogIntegral, log_integral
+from bayes_lcs.inference.laplace import LogIntegral, WideProposal, log_integral
 
 FALSE_ALARM = 1e-4
 """Chance that one of the tests of calibration fails for a correct estimator, with other seeds."""
@@ -14,9 +14,9 @@ FALSE_ALARM = 1e-4
 Z_LIMIT = 4.0  # a normal variate exceeds it with probability 6e-5
 
 
-def normal_broad(dims: int, scale: float, centre: float = 0.0) -> Broad:
+def normal_broad(dims: int, scale: float, centre: float = 0.0) -> WideProposal:
     density = multivariate_normal(np.full(dims, centre), scale**2 * np.eye(dims))
-    return Broad(
+    return WideProposal(
         lambda size, rng: rng.normal(centre, scale, (size, dims)),
         lambda x: np.atleast_1d(density.logpdf(x)),
     )
@@ -71,7 +71,7 @@ def test_a_second_mode_far_away():
 
 def test_heavy_tails():
     """A Cauchy density under a normal peak: the t part has to cover it."""
-    broad = Broad(
+    broad = WideProposal(
         lambda size, rng: t.rvs(2, scale=5, size=(size, 1), random_state=rng),
         lambda x: t.logpdf(x[:, 0], 2, scale=5),
     )

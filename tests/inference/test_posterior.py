@@ -87,7 +87,7 @@ def test_learned_quantities_and_missing_labels_are_kept(data):
 
 
 def test_no_missing_labels_means_nothing_to_predict_without_rows(posterior):
-    with pytest.raises(ValueError, match="give rows"):
+    with pytest.raises(ValueError, match="rows is required"):
         posterior.predict_proba()
 
 
@@ -106,7 +106,7 @@ def test_chains_that_never_move_are_reported_however_well_they_agree():
 
 
 @pytest.mark.parametrize(
-    ("draws", "told"), [(600, "there is one; run more"), (50, "no R-hat of one chain, effective")]
+    ("draws", "told"), [(600, "two chains; run more"), (50, "no R-hat with one chain, effective")]
 )
 def test_one_chain_cannot_be_compared(data, monkeypatch, draws, told):
     """Independent draws stand in for the sampler's: these are enough, or too few."""
@@ -148,7 +148,7 @@ def test_bad_options(data, option):
 
 def test_many_groups_get_a_sparse_matrix(posterior, monkeypatch):
     dense = posterior.coclustering()
-    monkeypatch.setattr("bayes_lcs.inference.posterior.MOST_DENSE_GROUPS", 3)
+    monkeypatch.setattr("bayes_lcs.inference.posterior.MAX_DENSE_GROUPS", 3)
     sparse = posterior.coclustering()
     assert sparse.format == "csr"
     np.testing.assert_allclose(sparse.toarray(), dense, atol=1e-6)
@@ -161,10 +161,10 @@ def test_ctrl_c_keeps_the_draws_made_so_far(data, monkeypatch):
     whole = bl.sample(bl.ClusteredNaiveBayes(), data, draws=300, chains=4, warmup=5, seed=1)
     run = driver._run_chunk
 
-    def interrupted(design, data, keys, state, start, *numbers):
+    def interrupted(config, data, keys, state, start, *numbers):
         if start > 5:
             raise KeyboardInterrupt
-        return run(design, data, keys, state, start, *numbers)
+        return run(config, data, keys, state, start, *numbers)
 
     monkeypatch.setattr(driver, "_run_chunk", interrupted)
     part = bl.sample(bl.ClusteredNaiveBayes(), data, draws=300, chains=4, warmup=5, seed=1)
@@ -195,7 +195,7 @@ def test_coclustering_of_some_groups_is_part_of_that_of_all(posterior):
 
 
 def test_pairs_that_memory_does_not_hold_are_refused(posterior, monkeypatch):
-    monkeypatch.setattr("bayes_lcs.inference.posterior.MOST_DENSE_GROUPS", 1)
+    monkeypatch.setattr("bayes_lcs.inference.posterior.MAX_DENSE_GROUPS", 1)
     monkeypatch.setattr("bayes_lcs.runtime.memory.available_memory", lambda: 100)
     with pytest.raises(MemoryError, match=r"Ask for some of them: coclustering\(groups="):
         posterior.coclustering()

@@ -115,6 +115,20 @@ def test_empty_and_repeated_names_are_those_of_pandas(tmp_path):
         assert list(open_file(path).names) == pd.read_csv(path).columns.tolist()
 
 
+@pytest.mark.parametrize("header", ["5.1,3.5,1.4,Iris-setosa", "n,0,1,0,y", "2,1"])
+def test_a_row_taken_as_the_header_is_announced(tmp_path, header):
+    (tmp_path / "t.data").write_text(f"{header}\n{header}\n")
+    with pytest.warns(Warning, match="pass header=False"):
+        open_file(tmp_path / "t.data")
+    open_file(tmp_path / "t.data", CsvOptions(header=False))  # no warning
+
+
+@pytest.mark.parametrize("header", ["0,1,2", "name,2019,2020", "a,b1", "id,7"])
+def test_numbers_may_be_names(tmp_path, header):
+    (tmp_path / "t.csv").write_text(f"{header}\n{header}\n")
+    assert list(open_file(tmp_path / "t.csv").names) == header.split(",")
+
+
 @pytest.mark.parametrize(
     ("line", "width"), [("A11 6 A34 x\n", 4), ("two words\n", 1), ("a sentence of words\n", 4)]
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.model_evidence.evidence import evidence_of
+from bayes_lcs.model_evidence.evidence import evidence_from_posterior
 from bayes_lcs.model_evidence.prototype import prototype_log_evidence
 from tests.inference.cases import Case, random_case
 from tests.model_evidence.prototype_quadrature import log_factor_integral
@@ -45,7 +45,7 @@ def test_clustered(case, method):
     assert found.is_exact
     assert found.lower == found.value == found.upper
     assert "exact" in str(found)
-    assert found == evidence_of(bl.exact(case.model, case.table))
+    assert found == evidence_from_posterior(bl.exact(case.model, case.table))
 
 
 def test_prototype(case):
@@ -78,7 +78,7 @@ def test_methods_that_do_not_fit(case):
     learned = bl.NoSharing(feature_prior=bl.Gamma(2.0, 2.0))
     with pytest.raises(ValueError, match="not learned"):
         bl.evidence(learned, case.table.mask_labels([3]), "particles")
-    with pytest.raises(ValueError, match="no row lacks a label"):
+    with pytest.raises(ValueError, match="all rows have a label"):
         bl.evidence(bl.NoSharing(), case.table, "particles")
     with pytest.raises(bl.NotExactError, match="prototype"):
         bl.evidence(bl.Prototype(), case.table, "exact")

@@ -26,7 +26,7 @@ from bayes_lcs.inference.ais import ais as annealing
 from bayes_lcs.inference.ais import executor_chains
 from bayes_lcs.inference.ais.ais import Schedule
 from bayes_lcs.model_evidence.ais import TRIAL_CHAINS
-from bayes_lcs.model_evidence.bidirectional import LEAST_CHAINS, chains_for
+from bayes_lcs.model_evidence.bidirectional import MIN_CHAINS, num_chains_for_precision
 from bayes_lcs.model_evidence.log_evidence import EvidenceWarning, MeanWeight
 
 FALSE_ALARM = 1e-3
@@ -128,10 +128,10 @@ def test_the_number_of_chains_is_planned_from_log_weights():
     rng = np.random.default_rng(0)
     trial = rng.normal(0, 0.5, size=(TRIAL_CHAINS, 3))
     spread = np.expm1(trial.var(axis=0, ddof=1)).sum()
-    wanted = chains_for(trial, 0.03, 10_000)
+    wanted = num_chains_for_precision(trial, 0.03, 10_000)
     assert spread / wanted <= 0.03**2 / 1.25 < spread / (wanted - 32)
-    assert chains_for(trial, 10.0, 10_000) == LEAST_CHAINS
-    assert chains_for(trial, 1e-6, 512) == 512
-    assert chains_for(trial, 1e-6, 20) == 32
-    assert chains_for(np.zeros((4, 1)), 0.1, 512) == LEAST_CHAINS
-    assert chains_for(1e6 * trial, 0.1, 512) == 512
+    assert num_chains_for_precision(trial, 10.0, 10_000) == MIN_CHAINS
+    assert num_chains_for_precision(trial, 1e-6, 512) == 512
+    assert num_chains_for_precision(trial, 1e-6, 20) == 32
+    assert num_chains_for_precision(np.zeros((4, 1)), 0.1, 512) == MIN_CHAINS
+    assert num_chains_for_precision(1e6 * trial, 0.1, 512) == 512

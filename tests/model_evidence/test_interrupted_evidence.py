@@ -10,7 +10,7 @@ from bayes_lcs.inference.ais import ais as annealing
 from bayes_lcs.model_evidence import ais as annealed_evidence
 from bayes_lcs.model_evidence import mean_field_ais
 from bayes_lcs.model_evidence import smc as particle_evidence
-from bayes_lcs.model_evidence.bidirectional import FEWEST_KEPT, from_both_ends
+from bayes_lcs.model_evidence.bidirectional import MIN_COMPLETED_RUNS, bidirectional_estimate
 from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 
 
@@ -26,30 +26,30 @@ def weights(runs):
 
 def test_runs_that_ended_are_an_estimate():
     def cut():
-        raise PartialResultInterrupt(weights(FEWEST_KEPT))
+        raise PartialResultInterrupt(weights(MIN_COMPLETED_RUNS))
 
-    found = from_both_ends(-10.0, cut, None)
-    whole = from_both_ends(-10.0, lambda: weights(FEWEST_KEPT), None)
+    found = bidirectional_estimate(-10.0, cut, None)
+    whole = bidirectional_estimate(-10.0, lambda: weights(MIN_COMPLETED_RUNS), None)
     assert found.forward == whole.forward
-    assert found.interrupted == f"interrupted after {FEWEST_KEPT} runs"
+    assert found.interrupted == f"interrupted after {MIN_COMPLETED_RUNS} runs"
     assert not whole.interrupted
 
 
 def test_too_few_runs_are_none():
     def cut():
-        raise PartialResultInterrupt(weights(FEWEST_KEPT - 1))
+        raise PartialResultInterrupt(weights(MIN_COMPLETED_RUNS - 1))
 
     with pytest.raises(KeyboardInterrupt):
-        from_both_ends(-10.0, cut, None)
+        bidirectional_estimate(-10.0, cut, None)
 
 
 def test_the_lower_end_is_kept_without_the_upper():
     def cut():
         raise KeyboardInterrupt
 
-    found = from_both_ends(-10.0, lambda: weights(64), cut)
+    found = bidirectional_estimate(-10.0, lambda: weights(64), cut)
     assert found.ends is None
-    assert "other end" in found.interrupted
+    assert "reversed runs" in found.interrupted
 
 
 def interrupted_after(monkeypatch, module, name, calls):
@@ -77,7 +77,7 @@ def test_an_interrupted_evidence_is_marked(method, module, starts, table, monkey
     model = bl.ClusteredNaiveBayes()
     whole = bl.evidence(model, table, method, max_chains=64, precision=0.5, bracket=False)
     interrupted_after(monkeypatch, module, starts, 0)
-    with pytest.warns(bl.InterruptedWarning, match="other end"):
+    with pytest.warns(bl.InterruptedWarning, match="reversed runs"):
         found = bl.evidence(model, table, method, max_chains=64, precision=0.5)
     assert found.interrupted
     assert found.bracket is None
@@ -92,16 +92,16 @@ def test_chains_at_the_end_are_counted(table, monkeypatch):
     model = bl.ClusteredNaiveBayes()
     whole = bl.evidence(model, table, "ais", max_chains=64, precision=0.5, bracket=False)
     chains = annealing.AnnealedChains
-    move_part = chains._move_part
+    move_part = chains._move_batch
 
     def slow_end(self, part, deltas, *rest):
-        if len(self._parts) > 4 and part >= 4:  # of 64 chains, not of the trial's 32
-            while any(earlier.made < len(deltas) for earlier in self._parts[:4]):
+        if len(self._batches) > 4 and part >= 4:  # of 64 chains, not of the trial's 32
+            while any(earlier.made < len(deltas) for earlier in self._batches[:4]):
                 time.sleep(0.01)
             raise KeyboardInterrupt
         move_part(self, part, deltas, *rest)
 
-    monkeypatch.setattr(chains, "_move_part", slow_end)
+    monkeypatch.setattr(chains, "_move_batch", slow_end)
     with pytest.warns(bl.InterruptedWarning, match="interrupted after 32 runs"):
         found = bl.evidence(model, table, "ais", max_chains=64, precision=0.5, bracket=False)
     assert found.interrupted

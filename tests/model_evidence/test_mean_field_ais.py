@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 import bayes_lcs as bl
-from bayes_lcs.inference.ais.fit_mean_field import arrangement
+from bayes_lcs.inference.ais.fit_mean_field import choose_anchors
 from bayes_lcs.model_evidence import mean_field_ais as guided
-from bayes_lcs.model_evidence.bidirectional import BothEnds, concluded, from_both_ends
+from bayes_lcs.model_evidence.bidirectional import (
+    BidirectionalEstimate,
+    bidirectional_estimate,
+    summarize,
+)
 from bayes_lcs.model_evidence.compare import Comparison
 from bayes_lcs.model_evidence.log_evidence import Bracket, EvidenceWarning, LogEvidence, MeanWeight
 from bayes_lcs.runtime.interrupts import PartialResultInterrupt
@@ -72,8 +76,8 @@ def test_intervals_hold_the_exact_sum():
 @pytest.mark.slow
 def test_bounds_hold_the_exact_sum_and_say_that_they_are_bounds(monkeypatch: pytest.MonkeyPatch):
     """Two temperatures and eight chains: nothing that could be called an estimate."""
-    monkeypatch.setattr(guided, "FEWEST_TEMPERATURES", 2)
-    monkeypatch.setattr(guided, "MOST_TEMPERATURES", 2)
+    monkeypatch.setattr(guided, "MIN_TEMPERATURES", 2)
+    monkeypatch.setattr(guided, "MAX_TEMPERATURES", 2)
     monkeypatch.setattr(guided, "TRIAL_CHAINS", 10**9)  # too many to be afforded: no trial
     truth = few_groups()[1]
     found = estimates(max_chains=8)
@@ -137,7 +141,7 @@ def test_an_upper_end_below_the_lower_one_is_none():
     low, high = weights(-100.0), weights(-150.0)
     ends = Bracket(low, high, False)
     with pytest.warns(EvidenceWarning, match="disagree"):
-        found = concluded(BothEnds(low, ends), method="guided", model="m", how="so")
+        found = summarize(BidirectionalEstimate(low, ends), method="guided", model="m", how="so")
     assert found.upper == 0.0  # what no log of a probability exceeds
     assert "not from the posterior" in found.how
 
@@ -146,7 +150,7 @@ def test_draws_that_are_not_summed_over_widen_the_upper_end():
     forward = np.full((64, 1), -100.0)
     back = np.full((64, 1), -100.0)
     back[:16] = np.inf
-    found = from_both_ends(0.0, lambda: forward, lambda: (back, False))
+    found = bidirectional_estimate(0.0, lambda: forward, lambda: (back, False))
     assert found.ends is not None
     assert found.ends.reverse.value == pytest.approx(-100.0 - np.log(0.75))
     assert found.ends.left_out == pytest.approx(-np.log(0.75))
@@ -154,7 +158,7 @@ def test_draws_that_are_not_summed_over_widen_the_upper_end():
 
 
 def test_draws_that_have_no_place_are_counted():
-    found = arrangement(np.array([[0, 0, 1, 1]] * 4), best=0)
+    found = choose_anchors(np.array([[0, 0, 1, 1]] * 4), best=0)
     draws = np.array([[0, 0, 1, 1], [0, 0, 0, 0], [0, 1, 2, 2]])
     placed, missing = guided._backward_starts(found, draws, 3, seed=0)
     assert (len(placed), missing) == (2, 1)
@@ -175,21 +179,21 @@ def test_chains_a_few_at_a_time_are_all_different_and_kept_at_ctrl_c():
 
     anneal: Any = invented
     with pytest.raises(PartialResultInterrupt) as cut:
-        guided._annealed(anneal, problem, guided._even(2), 2, False, 5, 0, starts)
+        guided._run_chains(anneal, problem, guided._even_schedule(2), 2, False, 5, 0, starts)
     assert cut.value.log_weights.tolist() == [[0.0], [2.0], [4.0], [6.0]]
     assert len(set(seeds)) == 2
     seeds.clear()
-    done = guided._annealed(anneal, problem, guided._even(2), 3, False, 5, 0, starts)
+    done = guided._run_chains(anneal, problem, guided._even_schedule(2), 3, False, 5, 0, starts)
     assert done.tolist() == starts[:, :1].tolist()
 
 
 def test_where_no_draw_is_summed_over_there_is_no_upper_end():
     nowhere = np.full((8, 1), np.inf)
-    found = from_both_ends(0.0, lambda: np.full((64, 1), -5.0), lambda: (nowhere, False))
+    found = bidirectional_estimate(0.0, lambda: np.full((64, 1), -5.0), lambda: (nowhere, False))
     with pytest.warns(EvidenceWarning, match="disagree"):
-        one = concluded(found, method="guided", model="m", how="so")
+        one = summarize(found, method="guided", model="m", how="so")
     assert one.upper == 0.0
-    assert "no upper end" in one.how
+    assert "no upper bound" in one.how
     assert one.lower == pytest.approx(-5.0)
 
 
@@ -208,7 +212,7 @@ def test_a_rival_of_which_little_is_known_forbids_a_verdict():
 
 def test_what_a_guide_cannot_do_is_refused():
     data, _ = few_groups()
-    with pytest.raises(ValueError, match="nothing to guide"):
+    with pytest.raises(ValueError, match="known partition"):
         bl.evidence(bl.NoSharing(), data, "guided")
     with pytest.raises(ValueError, match="concentration"):
         bl.evidence(bl.ClusteredNaiveBayes(concentration=bl.Gamma(2.0, 1.0)), data, "guided")

@@ -102,7 +102,7 @@ def test_what_is_learned_has_no_fixed_parameters(model_class: Any) -> None:
         model_class(label_prior=Gamma())
     with pytest.raises(ValueError, match="feature_prior has a Gamma prior"):
         model_class(feature_prior=Gamma()).feature_parameters(SCHEMA)
-    with pytest.raises(TypeError, match="feature_prior must be made of numbers"):
+    with pytest.raises(TypeError, match="feature_prior must consist of numbers"):
         model_class(feature_prior="flat")
 
 
@@ -173,7 +173,7 @@ def test_tables_keep_the_schema_whatever_was_drawn(model_class: Any) -> None:
 def test_impossible_simulations_are_refused(model_class: Any, sizes: Any) -> None:
     with pytest.raises(ValueError, match="group_sizes must list the number of rows"):
         model_class().simulate(SCHEMA, sizes)
-    with pytest.raises(ValueError, match="missing is a share between 0 and 1, got 2"):
+    with pytest.raises(ValueError, match="missing must be a share between 0 and 1, got 2"):
         model_class().simulate(SCHEMA, [3], missing=2)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bayes_lcs.core.counts import merge_groups
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.models.base import learned_posterior
+from bayes_lcs.models.base import symmetric_prior_posterior
 from bayes_lcs.models.complete_sharing import CompleteSharing
 from bayes_lcs.models.no_sharing import NoSharing
 from tests.oracles import as_sequence, block_log_marginal, sequential_log_marginal
@@ -117,7 +117,7 @@ def test_a_sharp_prior_is_a_fixed_one() -> None:
 
 def test_the_learned_prior_finds_its_value_from_many_groups() -> None:
     table, _ = NoSharing(feature_prior=0.3).simulate(Schema(2, (4, 4, 4)), [60] * 150, seed=4)
-    posterior = learned_posterior(Gamma(1.0, 1.0), table.schema, table.counts().features)
+    posterior = symmetric_prior_posterior(Gamma(1.0, 1.0), table.schema, table.counts().features)
     weights = np.exp(posterior.log_weights)
     mean = float(weights @ posterior.nodes)
     deviation = float(np.sqrt(weights @ (posterior.nodes - mean) ** 2))

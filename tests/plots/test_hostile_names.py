@@ -17,7 +17,7 @@ from matplotlib.cbook import is_math_text
 from matplotlib.text import Text
 
 import bayes_lcs as bl
-from bayes_lcs.plots.figure import plain_text, save_picture
+from bayes_lcs.plots.figure import plain_text, save_figure
 from tests.hostile_names import NAMES, UNSEEN
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from:UserWarning")
@@ -127,7 +127,7 @@ def test_every_plot_with_names_is_here() -> None:
 def test_pictures_are_saved_without_a_word_about_fonts(tmp_path: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        save_picture(tmp_path / "a.png", (3, 3), lambda ax: ax.set_title("😀 日本 \U0001f9ff"))
+        save_figure(tmp_path / "a.png", (3, 3), lambda ax: ax.set_title("😀 日本 \U0001f9ff"))
     assert (tmp_path / "a.png").stat().st_size
 
 

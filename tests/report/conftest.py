@@ -8,7 +8,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.model_evidence.compare import Comparison
-from bayes_lcs.model_evidence.evidence import evidence_of
+from bayes_lcs.model_evidence.evidence import evidence_from_posterior
 from bayes_lcs.model_evidence.log_evidence import Bracket, LogEvidence, MeanWeight
 from bayes_lcs.report.compare import TableComparison, save_page
 from bayes_lcs.report.coreset import save_coreset_page
@@ -56,7 +56,7 @@ def compared():
     posterior = bl.exact(bl.ClusteredNaiveBayes(), table)
     models = (bl.ClusteredNaiveBayes(), bl.NoSharing(), bl.CompleteSharing())
     evidences = (
-        evidence_of(posterior),
+        evidence_from_posterior(posterior),
         LogEvidence.exact(posterior.log_evidence - 40.0, "closed-form", "No-Sharing"),
         LogEvidence.exact(posterior.log_evidence - 0.5, "closed-form", "Complete-Sharing"),
     )

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.e_process import log_wealth
+from bayes_lcs.core.e_process import log_e_value
 
 __all__ = ["BOUNDS", "RULES", "Agreement", "Verdict"]
 
@@ -139,7 +139,7 @@ class Agreement:
             usable = np.maximum(width, np.finfo(float).tiny)
             lead = expected[:, open_, decisions[open_]] - expected[:, open_, other]
             share = np.clip((lead - least[open_]) / usable, 0.0, 1.0)
-            own = log_wealth(share, self.num_parts, -least[open_] / usable, self.num_known)
+            own = log_e_value(share, self.num_parts, -least[open_] / usable, self.num_known)
             found[open_] = np.minimum(found[open_], np.where(width > 0.0, own, -np.inf))
         return found
 

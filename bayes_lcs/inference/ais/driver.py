@@ -1,7 +1,7 @@
-"""Chains that pass through temperatures: the programs that move them, and the threads they run in.
+"""Run annealed chains: the compiled programs that move them, and the threads they run in.
 
-All chains of a problem are moved by one compiled program, a few chains and temperatures a call:
-those that look for the temperatures, those that try them, and those whose weights count.
+All chains of a problem are moved by one compiled program, a few chains and temperatures per call:
+those of the pilot, of trials, and of the estimate itself.
 """
 
 from __future__ import annotations
@@ -24,62 +24,62 @@ from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import Tick
 from bayes_lcs.runtime.state_arrays import state_from_arrays, state_to_arrays
 
-__all__ = ["AnnealedChains", "AnnealedDesign", "AnnealedProblem"]
+__all__ = ["AnnealedChains", "AnnealedConfig", "AnnealedProblem"]
 
 FloatArray = NDArray[np.float64]
 
 SEGMENT = 64
-"""Temperatures that chains pass through in one call."""
+"""Number of temperatures per call of the compiled program."""
 
-LOOK_SECONDS = 0.5
-"""Between two looks at how far the chains have come."""
+CHECKPOINT_SECONDS = 0.5
+"""Seconds between two checkpoints of the chains."""
 
-MOST_IN_A_CALL = 8
-"""Chains that run one after the other in one call: few, so that calls end soon."""
+MAX_CHAINS_PER_CALL = 8
+"""Chains that run one after the other in one call; few, so that calls are short."""
 
 
-class AnnealedDesign(Hashable, Protocol):
-    """Everything that decides which program is compiled."""
+class AnnealedConfig(Hashable, Protocol):
+    """Static configuration of the target; it determines the compiled program."""
 
     def begin(self, data: Any, rng_key: jax.Array) -> Any:
-        """A draw from the base distribution."""
+        """Draw a state from the base distribution."""
 
     def transition(self, data: Any, reverse: bool) -> Callable[[jax.Array, Any, jax.Array], Any]:
-        """The moves at a temperature, or their reversal, as ``move(rng_key, state, t)``."""
+        """Build the moves at a temperature, or their reversal, ``move(rng_key, state, t)``."""
 
     def log_likelihood(self, data: Any, state: Any) -> jax.Array:
-        """What is tempered, of each independent part, ``(B,)``."""
+        """Return the tempered log likelihood of each independent factor, ``(B,)``."""
 
-    def overflowed(self, state: Any) -> jax.Array:
-        """Whether a state ran out of room, which voids its chain."""
+    def out_of_slots(self, state: Any) -> jax.Array:
+        """Return True if a state ran out of slots, which invalidates its chain."""
 
 
 class AnnealedProblem(Protocol):
-    """A model and a table, ready to be annealed."""
+    """Annealing problem of a model and a table."""
 
     @property
-    def design(self) -> AnnealedDesign:
-        """What decides the program."""
+    def config(self) -> AnnealedConfig:
+        """Static configuration."""
 
     @property
     def data(self) -> Any:
-        """The arrays that it reads, a pytree."""
+        """Arrays of the problem, a pytree."""
 
-    def enlarged(self) -> AnnealedProblem:
-        """The same with more room."""
+    def with_more_slots(self) -> AnnealedProblem:
+        """Return the problem with more slots."""
 
     def states(self, unknown: dict[str, NDArray]) -> Any:
-        """States at draws ``(chains, ...)`` by name, as a sampler left them."""
+        """Return states at draws ``(chains, ...)``, given by name as a sampler returns them."""
 
 
-@partial(jax.jit, static_argnames="design")
-def _begin(design: AnnealedDesign, data: Any, keys: jax.Array) -> Any:
-    return jax.lax.map(lambda key: design.begin(data, key), keys)
+@partial(jax.jit, static_argnames="config")
+def _begin(config: AnnealedConfig, data: Any, keys: jax.Array) -> Any:
+    return jax.lax.map(lambda key: config.begin(data, key), keys)
 
 
-@partial(jax.jit, static_argnames=("design", "reverse"))
+@partial(jax.jit, static_argnames=("config", "reverse"))
 def _segment(
-    design: AnnealedDesign,
+    config: AnnealedConfig,
     data: Any,
     keys: jax.Array,
     states: Any,
@@ -89,41 +89,43 @@ def _segment(
     first: jax.Array,
     reverse: bool,
 ) -> tuple[Any, jax.Array, jax.Array]:
-    """Some steps of all chains from step ``first`` on.
+    """Make ``number`` steps of all chains, from step ``first`` on.
 
-    Returns the new states, what the log weights gained, and what is tempered of the new states.
+    Returns the new states, the increments of the log weights, and the log likelihoods of the new
+    states.
     """
-    move = design.transition(data, reverse)
+    move = config.transition(data, reverse)
 
     def path(chain: tuple[jax.Array, Any]) -> tuple[Any, jax.Array, jax.Array]:
         key, state = chain
 
         def step(i: jax.Array, carry: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
             state, log_weight = carry
-            log_weight += steps[i] * design.log_likelihood(data, state)
+            # Neal's weight takes the likelihood of the state before the move.
+            log_weight += steps[i] * config.log_likelihood(data, state)
             state = move(jax.random.fold_in(key, first + i), state, temperatures[i])
             return state, log_weight
 
-        start = jnp.zeros_like(design.log_likelihood(data, state))
+        start = jnp.zeros_like(config.log_likelihood(data, state))
         state, gained = jax.lax.fori_loop(0, number, step, (state, start))
-        return state, gained, design.log_likelihood(data, state)
+        return state, gained, config.log_likelihood(data, state)
 
     return jax.lax.map(path, (keys, states))
 
 
-class _Part(NamedTuple):
-    """Some chains on their way.
+class _Batch(NamedTuple):
+    """A few chains that move together.
 
     Attributes
     ----------
     states
-        Where they are.
+        Current states.
     made
-        Steps made of the present move.
+        Number of steps made in the current call of `AnnealedChains.move`.
     gained : (chains, B)
-        By their log weights, in these steps.
+        Increments of the log weights in these steps.
     logs : (chains, B)
-        What is tempered, of the states.
+        Log likelihoods of the states.
     """
 
     states: Any
@@ -133,20 +135,21 @@ class _Part(NamedTuple):
 
 
 class AnnealedChains:
-    """Chains at a temperature, in parts that run side by side.
+    """Chains at a temperature, in batches that run in parallel threads.
 
     Parameters
     ----------
     starts
         Draws from the target, a pytree with a leading chain axis, from which chains run backwards.
-        Without them they begin at draws from the base.
+        By default chains start at draws from the base distribution and run forwards.
     only
-        Make just these of the chains, the same as among all, in one thread; ``starts`` are theirs.
+        Run only these chains, in one thread; their weights are the same as among all chains.
+        ``starts`` then holds only their states.
 
     Attributes
     ----------
     log_likelihoods : (chains, B)
-        What is tempered, of the states that the last move reached.
+        Log likelihoods of the current states.
     """
 
     def __init__(
@@ -163,22 +166,22 @@ class AnnealedChains:
         self._stop = threading.Event()
         mine = range(chains)[only or slice(None)]
         self._workers = 1 if only is not None else _num_workers(chains)
-        size = _part_size(len(mine) // self._workers)
+        size = _batch_size(len(mine) // self._workers)
         self._slices = [slice(first, first + size) for first in range(0, len(mine), size)]
         with jax.enable_x64(True):
-            # Of two keys of their own: folding a number in is what splitting does, too.
+            # Two separate keys: `fold_in` and `split` of one key could give the same stream.
             begin_key, move_key = jax.random.split(rng_key)
             keys = jax.random.split(move_key, chains)[mine.start : mine.stop]
-            self._keys = [keys[part] for part in self._slices]
+            self._keys = [keys[batch] for batch in self._slices]
             first_keys = jax.random.split(begin_key, chains)[mine.start : mine.stop]
 
-            def begin(part: slice) -> Any:
+            def begin(batch: slice) -> Any:
                 if starts is None:
-                    return _begin(problem.design, problem.data, first_keys[part])
-                return jax.tree.map(lambda leaf: leaf[part], starts)
+                    return _begin(problem.config, problem.data, first_keys[batch])
+                return jax.tree.map(lambda leaf: leaf[batch], starts)
 
-            states = [run_interruptibly(partial(_in_x64, begin, part)) for part in self._slices]
-        self._parts = [_Part(state, 0, 0.0, None) for state in states]
+            states = [run_interruptibly(partial(_in_x64, begin, batch)) for batch in self._slices]
+        self._batches = [_Batch(state, 0, 0.0, None) for state in states]
         self.log_likelihoods: FloatArray = np.zeros((len(mine), 0))
 
     def move(
@@ -186,60 +189,62 @@ class AnnealedChains:
         deltas: FloatArray,
         temperatures: FloatArray,
         tick: Tick | None = None,
-        written: CheckpointedTask | None = None,
-        beside: Arrays = MappingProxyType({}),
+        checkpoint: CheckpointedTask | None = None,
+        extra: Arrays = MappingProxyType({}),
     ) -> FloatArray:
-        """Pass through temperatures; what the log weights ``(chains, B)`` gained by the steps.
+        """Move through temperatures; return the increments of the log weights ``(chains, B)``.
 
         Parameters
         ----------
-        written, beside
-            Where the way is kept, and from where it goes on; and what is kept beside it.
+        checkpoint
+            Checkpoint to which the state is saved, and from which it is resumed.
+        extra
+            Further arrays to save with it.
         """
-        if written is not None and written.state is not None:
-            self._restore(written.state, tick)
+        if checkpoint is not None and checkpoint.state is not None:
+            self._restore(checkpoint.state, tick)
         pool = ThreadPoolExecutor(self._workers)
         try:
             futures = [
-                pool.submit(self._move_part, part, deltas, temperatures, tick)
-                for part in range(len(self._parts))
+                pool.submit(self._move_batch, batch, deltas, temperatures, tick)
+                for batch in range(len(self._batches))
             ]
             while True:
-                done, under_way = wait(futures, LOOK_SECONDS, FIRST_EXCEPTION)
+                done, under_way = wait(futures, CHECKPOINT_SECONDS, FIRST_EXCEPTION)
                 for future in done:
                     future.result()
                 if not under_way:
                     break
-                if written is not None:
-                    written.update(partial(_as_arrays, tuple(self._parts), beside))
+                if checkpoint is not None:
+                    checkpoint.update(partial(_state_arrays, tuple(self._batches), extra))
         except BaseException:
             self._stop.set()
             raise
         finally:
-            # After Ctrl-C nobody waits for steps that nobody will use.
+            # After Ctrl-C, do not wait for steps that will not be used.
             pool.shutdown(wait=False, cancel_futures=True)
-        if written is not None:
-            written.finish(partial(_as_arrays, tuple(self._parts), beside))
+        if checkpoint is not None:
+            checkpoint.finish(partial(_state_arrays, tuple(self._batches), extra))
         self._steps_made += len(deltas)
-        gained, self.log_likelihoods = self._finished(len(deltas))
-        self._parts = [part._replace(made=0, gained=0.0) for part in self._parts]
+        gained, self.log_likelihoods = self._collect_finished(len(deltas))
+        self._batches = [batch._replace(made=0, gained=0.0) for batch in self._batches]
         return gained
 
-    def _move_part(
-        self, part: int, deltas: FloatArray, temperatures: FloatArray, tick: Tick | None
+    def _move_batch(
+        self, batch: int, deltas: FloatArray, temperatures: FloatArray, tick: Tick | None
     ) -> None:
-        design, data = self._problem.design, self._problem.data
-        # Once at least, for the likelihoods of states that have not moved.
-        while self._parts[part].logs is None or self._parts[part].made < len(deltas):
+        config, data = self._problem.config, self._problem.data
+        # At least one call, for the likelihoods of states that have not moved.
+        while self._batches[batch].logs is None or self._batches[batch].made < len(deltas):
             if self._stop.is_set():
                 raise KeyboardInterrupt
-            now = self._parts[part]
+            now = self._batches[batch]
             number = min(SEGMENT, len(deltas) - now.made)
             with jax.enable_x64(True):
                 states, gained, logs = _segment(
-                    design,
+                    config,
                     data,
-                    self._keys[part],
+                    self._keys[batch],
                     now.states,
                     *(
                         jnp.asarray(np.pad(values[now.made :][:number], (0, SEGMENT - number)))
@@ -250,98 +255,98 @@ class AnnealedChains:
                     self._is_reversed,
                 )
                 gained, logs = now.gained + np.asarray(gained), np.asarray(logs)
-            self._parts[part] = _Part(states, now.made + number, gained, logs)
-            self._tell(part, number, tick)
+            self._batches[batch] = _Batch(states, now.made + number, gained, logs)
+            self._report_progress(batch, number, tick)
 
-    def _tell(self, part: int, steps: int, tick: Tick | None) -> None:
+    def _report_progress(self, batch: int, steps: int, tick: Tick | None) -> None:
         if tick is not None:
             where = "backwards" if self._is_reversed else "forwards"
-            tick(steps * len(self._keys[part]), where)
+            tick(steps * len(self._keys[batch]), where)
 
     def _restore(self, state: Arrays, tick: Tick | None) -> None:
-        """Go on from what was written, unless that was with other parts: on other cores."""
-        if len(state["made"]) != len(self._parts):
+        """Resume from a checkpoint, unless its number of batches differs, as with other cores."""
+        if len(state["made"]) != len(self._batches):
             return
         with jax.enable_x64(True):
-            states = state_from_arrays(state, self._parts[0].states)
-            for number, (part, made) in enumerate(zip(self._slices, state["made"], strict=True)):
+            states = state_from_arrays(state, self._batches[0].states)
+            for number, (batch, made) in enumerate(zip(self._slices, state["made"], strict=True)):
                 if made:
-                    own = jax.tree.map(lambda leaf, part=part: leaf[part], states)
-                    gained, logs = state["gained"][part], state["logs"][part]
-                    self._parts[number] = _Part(own, int(made), gained, logs)
-                    self._tell(number, int(made), tick)
+                    own = jax.tree.map(lambda leaf, batch=batch: leaf[batch], states)
+                    gained, logs = state["gained"][batch], state["logs"][batch]
+                    self._batches[number] = _Batch(own, int(made), gained, logs)
+                    self._report_progress(number, int(made), tick)
 
-    def _finished(self, steps: int) -> tuple[FloatArray, FloatArray]:
-        done = [part for part in self._parts if part.made == steps and part.logs is not None]
+    def _collect_finished(self, steps: int) -> tuple[FloatArray, FloatArray]:
+        done = [batch for batch in self._batches if batch.made == steps and batch.logs is not None]
         if not done:
             return np.zeros((0, 0)), np.zeros((0, 0))
         return (
-            np.concatenate([np.broadcast_to(part.gained, part.logs.shape) for part in done]),
-            np.concatenate([part.logs for part in done]),
+            np.concatenate([np.broadcast_to(batch.gained, batch.logs.shape) for batch in done]),
+            np.concatenate([batch.logs for batch in done]),
         )
 
     def finished_weights(self, steps: int) -> FloatArray:
-        """What the log weights gained of chains that have made all of ``steps``, after Ctrl-C."""
-        return self._finished(steps)[0]
+        """Return the log weights of the chains that made all ``steps``, after Ctrl-C."""
+        return self._collect_finished(steps)[0]
 
     @property
     def states(self) -> Any:
-        """Where the chains are, a pytree with a leading chain axis."""
-        states = [part.states for part in self._parts]
+        """Current states, a pytree with a leading chain axis."""
+        states = [batch.states for batch in self._batches]
         with jax.enable_x64(True):
             return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *states)
 
     def snapshot(self) -> Callable[[], Arrays]:
-        """What gives the states of now, between two moves, for `restored`."""
-        states = [part.states for part in self._parts]
-        return partial(_with_logs, states, self.log_likelihoods)
+        """Return a function that gives the current states as arrays, for `restore_snapshot`."""
+        states = [batch.states for batch in self._batches]
+        return partial(_snapshot_arrays, states, self.log_likelihoods)
 
-    def restored(self, written: Arrays, steps_made: int) -> None:
-        """Go on from what `snapshot` gave after so many steps."""
+    def restore_snapshot(self, checkpoint: Arrays, steps_made: int) -> None:
+        """Restore the states of a `snapshot` that was taken after ``steps_made`` steps."""
         with jax.enable_x64(True):
-            states = state_from_arrays(written, self._parts[0].states)
-            self._parts = [
-                _Part(jax.tree.map(lambda leaf, part=part: leaf[part], states), 0, 0.0, None)
-                for part in self._slices
+            states = state_from_arrays(checkpoint, self._batches[0].states)
+            self._batches = [
+                _Batch(jax.tree.map(lambda leaf, batch=batch: leaf[batch], states), 0, 0.0, None)
+                for batch in self._slices
             ]
-        self._steps_made, self.log_likelihoods = steps_made, written["logs"]
+        self._steps_made, self.log_likelihoods = steps_made, checkpoint["logs"]
 
-    def has_overflowed(self) -> bool:
-        """Whether a chain ran out of room, which voids it."""
+    def is_out_of_slots(self) -> bool:
+        """Return True if a chain ran out of slots, which invalidates it."""
         with jax.enable_x64(True):
-            return bool(jax.vmap(self._problem.design.overflowed)(self.states).any())
+            return bool(jax.vmap(self._problem.config.out_of_slots)(self.states).any())
 
 
-def _with_logs(states: list[Any], logs: FloatArray) -> Arrays:
+def _snapshot_arrays(states: list[Any], logs: FloatArray) -> Arrays:
     return {**state_to_arrays(states), "logs": logs}
 
 
-def _in_x64(call: Callable[[slice], Any], part: slice) -> Any:
+def _in_x64(call: Callable[[slice], Any], batch: slice) -> Any:
     with jax.enable_x64(True):
-        return call(part)
+        return call(batch)
 
 
-def _as_arrays(parts: tuple[_Part, ...], beside: Arrays) -> Arrays:
-    logs = next((part.logs for part in parts if part.logs is not None), np.zeros((1, 0)))
+def _state_arrays(batches: tuple[_Batch, ...], extra: Arrays) -> Arrays:
+    logs = next((batch.logs for batch in batches if batch.logs is not None), np.zeros((1, 0)))
 
-    def whole(part: _Part, values: Any) -> FloatArray:
-        size = len(jax.tree.leaves(part.states)[0])
+    def whole(batch: _Batch, values: Any) -> FloatArray:
+        size = len(jax.tree.leaves(batch.states)[0])
         return np.broadcast_to(0.0 if values is None else values, (size, logs.shape[1]))
 
     return {
-        **beside,
-        **state_to_arrays([part.states for part in parts]),
-        "made": np.array([part.made for part in parts]),
-        "gained": np.concatenate([whole(part, part.gained) for part in parts]),
-        "logs": np.concatenate([whole(part, part.logs) for part in parts]),
+        **extra,
+        **state_to_arrays([batch.states for batch in batches]),
+        "made": np.array([batch.made for batch in batches]),
+        "gained": np.concatenate([whole(batch, batch.gained) for batch in batches]),
+        "logs": np.concatenate([whole(batch, batch.logs) for batch in batches]),
     }
 
 
 def _num_workers(chains: int) -> int:
-    """Threads, at most one for each core, that have equally many chains."""
+    """Return the number of threads, at most one per core, that divides the number of chains."""
     most = min(num_cores(), chains)
     return max(workers for workers in range(1, most + 1) if chains % workers == 0)
 
 
-def _part_size(share: int) -> int:
-    return max(size for size in range(1, min(share, MOST_IN_A_CALL) + 1) if share % size == 0)
+def _batch_size(share: int) -> int:
+    return max(size for size in range(1, min(share, MAX_CHAINS_PER_CALL) + 1) if share % size == 0)

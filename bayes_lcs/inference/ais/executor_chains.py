@@ -1,8 +1,8 @@
-"""Chains of annealed importance sampling as work of an executor, with the same log weights.
+"""Run chains of annealed importance sampling on an executor, with the same log weights.
 
-Chains have nothing to do with each other. Keys depend on the seed and the number of the chain only,
-and a batch has the same chains whoever runs it, so that weights do not depend on where they are
-run. The pilot, whose next temperature needs all of its chains, stays here.
+Chains are independent. Keys depend only on the seed and the number of the chain, and a batch holds
+the same chains on any worker, so that weights do not depend on where they are computed. The pilot,
+whose next temperature needs all of its chains, runs in this process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.inference.ais.ais import Schedule, anneal, annealed
+from bayes_lcs.inference.ais.ais import Schedule, anneal, anneal_chains
 from bayes_lcs.inference.ais.driver import AnnealedProblem
 from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task
 from bayes_lcs.runtime.executors.protocol import Executor
@@ -25,16 +25,16 @@ from bayes_lcs.runtime.executors.worker_problem import WorkerProblem, build_on_w
 from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 from bayes_lcs.runtime.progress import progress_bar
 
-__all__ = ["Anneal", "SpreadAnnealing", "annealing_on"]
+__all__ = ["Anneal", "ExecutorAnnealing", "annealing_context"]
 
 FloatArray = NDArray[np.float64]
 
 BATCH = 4
-"""Chains that a worker runs before it answers: what Ctrl-C can lose of each."""
+"""Chains that a worker runs in one task, and so at most what Ctrl-C can lose per worker."""
 
 
 class Anneal(Protocol):
-    """`bayes_lcs.inference.ais.ais.anneal`, here or elsewhere."""
+    """Signature of `bayes_lcs.inference.ais.ais.anneal`, in this process or on an executor."""
 
     def __call__(
         self,
@@ -46,27 +46,28 @@ class Anneal(Protocol):
         starts: dict[str, NDArray] | None = None,
         progress: bool | None = None,
     ) -> tuple[AnnealedProblem, FloatArray]:
-        """Run chains; the problem with the room that they needed, and their log weights."""
+        """Run chains; return the problem with the slots that they needed, and their log weights."""
 
 
 class _Round(NamedTuple):
-    """What is sent for a batch of every worker.
+    """Parameters of a task that runs one batch on every worker.
 
     Attributes
     ----------
-    design
-        Of the problem as it is now: it may have been given more room since it was posed.
+    config
+        Current configuration of the problem, which may have more slots than when it was built.
     temperatures
         From 0 to 1.
     chains, seed
-        Of all batches together.
+        Number of chains in all batches, and their common seed.
     first
         Number of the first worker's batch.
     starts
-        Of all chains of this round, by name; None forwards.
+        Initial states of the chains of this round by name, for backward chains; None for forward
+        chains.
     """
 
-    design: Any
+    config: Any
     temperatures: FloatArray
     chains: int
     seed: int
@@ -74,20 +75,20 @@ class _Round(NamedTuple):
     starts: dict[str, NDArray] | None
 
 
-class SpreadAnnealing:
-    """`bayes_lcs.inference.ais.ais.anneal` on an executor, to which the problem is sent once.
+class ExecutorAnnealing:
+    """Run `bayes_lcs.inference.ais.ais.anneal` on an executor, to which the problem is sent once.
 
     Parameters
     ----------
-    pose
-        Poses the problem where it is worked on.
+    build_problem
+        Function that builds the problem on a worker.
     """
 
-    def __init__(self, executor: Executor, pose: Callable[[], AnnealedProblem]) -> None:
+    def __init__(self, executor: Executor, build_problem: Callable[[], AnnealedProblem]) -> None:
         self._executor = executor
-        self._placed = build_on_workers(executor, pose, executor.num_workers)
+        self._placed = build_on_workers(executor, build_problem, executor.num_workers)
 
-    def __enter__(self) -> SpreadAnnealing:
+    def __enter__(self) -> ExecutorAnnealing:
         return self
 
     def __exit__(
@@ -108,42 +109,44 @@ class SpreadAnnealing:
         starts: dict[str, NDArray] | None = None,
         progress: bool | None = None,
     ) -> tuple[AnnealedProblem, FloatArray]:
-        """Run chains; batches that are done are written down, and kept at Ctrl-C."""
-        taus = schedule.temperatures
-        decisive = (problem.design, jax.tree.leaves(problem.data), taus, chains, seed)
+        """Run chains; finished batches are saved to the checkpoint, and kept at Ctrl-C."""
+        temperatures = schedule.temperatures
+        key_parts = (problem.config, jax.tree.leaves(problem.data), temperatures, chains, seed)
         num_batches, workers = -(-chains // BATCH), self._placed.num_blocks
         done: list[Arrays] = []
         with (
-            checkpointed_task("spread-annealing", *decisive, jax.tree.leaves(starts)) as written,
+            checkpointed_task(
+                "spread-annealing", *key_parts, jax.tree.leaves(starts)
+            ) as checkpoint,
             progress_bar("annealing", chains, progress) as tick,
         ):
-            done += written.pieces
+            done += checkpoint.pieces
             tick(min(BATCH * len(done), chains))
             try:
                 while (first := len(done)) < num_batches:
                     mine = slice(BATCH * first, BATCH * (first + workers))
                     own = None if starts is None else {k: v[mine] for k, v in starts.items()}
-                    round_ = _Round(problem.design, taus, chains, seed, first, own)
-                    answers = self._executor.each(self._placed, _batch, round_)
+                    round_ = _Round(problem.config, temperatures, chains, seed, first, own)
+                    answers = self._executor.each(self._placed, _run_batch, round_)
                     found = [answer for answer in answers if answer is not None]
                     done += found
-                    written.update(dict, *found)
+                    checkpoint.update(dict, *found)
                     where = "forwards" if starts is None else "backwards"
                     tick(sum(len(each["log_weights"]) for each in found), where)
-                written.finish()
+                checkpoint.finish()
             except KeyboardInterrupt:
-                written.save()
+                checkpoint.save()
                 raise PartialResultInterrupt(_weights(done)) from None
         for _ in range(max(int(each["enlargements"]) for each in done)):
-            problem = problem.enlarged()
+            problem = problem.with_more_slots()
         return problem, _weights(done)
 
 
-def annealing_on(
-    executor: Executor | None, pose: Callable[[], AnnealedProblem]
+def annealing_context(
+    executor: Executor | None, build_problem: Callable[[], AnnealedProblem]
 ) -> AbstractContextManager[Anneal]:
-    """A context that gives what anneals: here, or on an executor."""
-    return nullcontext(anneal) if executor is None else SpreadAnnealing(executor, pose)
+    """Return a context manager that gives `anneal`, in this process or on an executor."""
+    return nullcontext(anneal) if executor is None else ExecutorAnnealing(executor, build_problem)
 
 
 def _weights(done: list[Arrays]) -> FloatArray:
@@ -152,28 +155,28 @@ def _weights(done: list[Arrays]) -> FloatArray:
     return np.concatenate([np.asarray(each["log_weights"]) for each in done])
 
 
-def _batch(round_: _Round, held: WorkerProblem) -> Arrays | None:
-    """The chains that fall to a worker in this round, if there are any left."""
-    number = round_.first + held.number
+def _run_batch(round_: _Round, worker: WorkerProblem) -> Arrays | None:
+    """Run the batch of a worker in this round; return None if no chains are left."""
+    number = round_.first + worker.number
     mine = slice(BATCH * number, min(BATCH * (number + 1), round_.chains))
     if mine.start >= round_.chains:
         return None
     starts = None
     if round_.starts is not None:
-        here = slice(BATCH * held.number, BATCH * (held.number + 1))
+        here = slice(BATCH * worker.number, BATCH * (worker.number + 1))
         starts = {name: values[here] for name, values in round_.starts.items()}
-    problem = replace(held.problem, design=round_.design)
-    after, log_weights = annealed(
+    problem = replace(worker.problem, config=round_.config)
+    after, log_weights = anneal_chains(
         problem,
         round_.temperatures,
         round_.chains,
         round_.seed,
         starts=starts,
         progress=False,
-        written=CheckpointedTask(None),
+        checkpoint=CheckpointedTask(None),
         only=mine,
     )
     enlargements = 0
-    while problem.design != after.design:
-        problem, enlargements = problem.enlarged(), enlargements + 1
+    while problem.config != after.config:
+        problem, enlargements = problem.with_more_slots(), enlargements + 1
     return {"log_weights": log_weights, "enlargements": np.asarray(enlargements)}

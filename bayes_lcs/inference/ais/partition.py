@@ -1,12 +1,12 @@
-"""The sharing models with conjugate blocks, tempered for annealed importance sampling.
+"""Annealing targets of the sharing models with conjugate clusters.
 
-Collapsed: ``phi`` and ``theta`` are integrated out. Annealed is
+With ``phi`` and ``theta`` integrated out, the target at temperature ``t`` is
 
-    P(z) P(Y_missing | Y_known) p(what is learned) P(X | Y, z)^t,
+    P(z) P(Y_missing | Y_known) p(learned hyper-parameters) P(X | Y, z)^t,
 
-whose normaliser is 1 at ``t = 0`` and ``P(X, Y_known) / P(Y_known)`` at ``t = 1``. Moves are the
-sweeps of :mod:`bayes_lcs.inference.mcmc.collapsed_gibbs` at the temperature. Where the partition is
-known and nothing is learned, blocks are independent and have weights of their own.
+whose normaliser is 1 at ``t = 0`` and ``P(X, Y_known) / P(Y_known)`` at ``t = 1``. The moves are
+sweeps of :mod:`bayes_lcs.inference.mcmc.collapsed_gibbs` at the temperature. If the partition is
+known and no hyper-parameter is learned, clusters are independent and have separate weights.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from bayes_lcs.inference.mcmc import collapsed_gibbs, crp_gibbs, label_gibbs
 from bayes_lcs.inference.mcmc.cluster_marginals import log_marginal
 from bayes_lcs.inference.mcmc.collapsed_gibbs import (
-    Design,
     ProblemData,
+    SweepConfig,
     SweepState,
     build_kernel,
     layout_of,
@@ -34,18 +34,23 @@ if TYPE_CHECKING:
     from bayes_lcs.core.priors import Gamma
     from bayes_lcs.data.grouped_table import GroupedTable
 
-__all__ = ["AnnealedSharing", "AnnealedSharingData", "AnnealedSharingProblem", "pose"]
+__all__ = [
+    "AnnealedSharingConfig",
+    "AnnealedSharingData",
+    "AnnealedSharingProblem",
+    "build_problem",
+]
 
 
 class AnnealedSharingData(NamedTuple):
-    """The arrays of the sampler, and the concentration where it is not learned."""
+    """Arrays of the sampler, and the concentration if it is fixed."""
 
     arrays: ProblemData
     concentration: jax.Array
 
 
 def _draw(rng_key: jax.Array, prior: Gamma | None, value: jax.Array | float) -> jax.Array:
-    """A draw from the prior, or the value where nothing is learned."""
+    """Draw from the prior; without a prior, return the value."""
     if prior is None:
         return jnp.asarray(value, dtype=float)
     drawn = jnp.exp(jax.random.loggamma(rng_key, jnp.asarray(prior.shape, dtype=float)))
@@ -55,13 +60,14 @@ def _draw(rng_key: jax.Array, prior: Gamma | None, value: jax.Array | float) -> 
 def _draw_partition(
     rng_key: jax.Array, concentration: jax.Array, num_groups: int, num_slots: int
 ) -> tuple[jax.Array, jax.Array]:
-    """A draw from the Chinese restaurant process, and whether it needed more slots."""
+    """Draw from the Chinese restaurant process; return a flag for a lack of slots as well."""
 
-    def seat(
+    def assign(
         carry: tuple[jax.Array, jax.Array], uniform: jax.Array
     ) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
         sizes, full = carry
         used = (sizes > 0).sum()
+        # The next free slot stands for a new cluster.
         is_next = jnp.arange(num_slots) == used
         weights = jnp.where(is_next, concentration, sizes)
         running = jnp.cumsum(weights)
@@ -70,36 +76,36 @@ def _draw_partition(
         return (sizes + (jnp.arange(num_slots) == slot), full), slot
 
     uniforms = jax.random.uniform(rng_key, (num_groups,), dtype=float)
-    (_, full), z = jax.lax.scan(seat, (jnp.zeros(num_slots), jnp.asarray(False)), uniforms)
+    (_, full), z = jax.lax.scan(assign, (jnp.zeros(num_slots), jnp.asarray(False)), uniforms)
     return z, full
 
 
 @dataclass(frozen=True)
-class AnnealedSharing:
-    """What decides the program: the sampler's design, the slots, and a known partition.
+class AnnealedSharingConfig:
+    """Static configuration of the annealing target.
 
     Attributes
     ----------
-    design
-        Of the sampler.
+    sweep
+        Configuration of the sampler.
     num_slots
-        Room for clusters.
+        Number of slots for clusters.
     partition
-        Where the model knows it.
+        The partition, if the model fixes it.
     """
 
-    design: Design
+    sweep: SweepConfig
     num_slots: int
     partition: tuple[int, ...] | None
 
     def begin(self, data: AnnealedSharingData, rng_key: jax.Array) -> SweepState:
-        """Everything unknown from its prior, given the labels that are known."""
+        """Draw all unknown quantities from their prior, given the known labels."""
         key_a, key_b, key_z, key_y = jax.random.split(rng_key, 4)
-        concentration = _draw(key_a, self.design.concentration, data.concentration)
-        beta = _draw(key_b, self.design.feature_prior, 1.0)
+        concentration = _draw(key_a, self.sweep.concentration, data.concentration)
+        beta = _draw(key_b, self.sweep.feature_prior, 1.0)
         full = jnp.asarray(False)
         if self.partition is None:
-            z, full = _draw_partition(key_z, concentration, self.design.num_groups, self.num_slots)
+            z, full = _draw_partition(key_z, concentration, self.sweep.num_groups, self.num_slots)
         else:
             z = jnp.asarray(self.partition)
         arrays = data.arrays
@@ -116,51 +122,51 @@ class AnnealedSharing:
         concentration: jax.Array,
         beta: jax.Array,
     ) -> SweepState:
-        """The state at given values of everything unknown."""
+        """Return the state at given values of all unknown quantities."""
         arrays = data.arrays
         label_state, vectors = label_gibbs.init(
             arrays.rows, arrays.label_counts, arrays.vectors, labels
         )
-        layout = layout_of(self.design, arrays, beta)
+        layout = layout_of(self.sweep, arrays, beta)
         partition = crp_gibbs.init(layout, vectors, z, self.num_slots)
         return SweepState(partition, label_state, concentration, beta)
 
     def transition(
         self, data: AnnealedSharingData, reverse: bool
     ) -> Callable[[jax.Array, SweepState, jax.Array], SweepState]:
-        """A sweep at a temperature."""
-        kernel = build_kernel(self.design, data.arrays, reverse)
+        """Build a sweep at a temperature."""
+        kernel = build_kernel(self.sweep, data.arrays, reverse)
         return lambda key, state, temperature: kernel(key, state, temperature)[0]
 
     def log_likelihood(self, data: AnnealedSharingData, state: SweepState) -> jax.Array:
-        """``log P(X | Y, z)``, of every block where blocks are independent."""
-        layout = layout_of(self.design, data.arrays, state.beta)
-        by_block = log_marginal(layout, state.partition.blocks)
-        independent = self.partition is not None and self.design.feature_prior is None
+        """Return ``log P(X | Y, z)``, for every cluster if clusters are independent."""
+        layout = layout_of(self.sweep, data.arrays, state.beta)
+        by_block = log_marginal(layout, state.partition.cluster_counts)
+        independent = self.partition is not None and self.sweep.feature_prior is None
         return by_block if independent else by_block.sum(keepdims=True)
 
-    def overflowed(self, state: SweepState) -> jax.Array:
-        """Whether a chain ran out of slots."""
+    def out_of_slots(self, state: SweepState) -> jax.Array:
+        """Return True if a chain ran out of slots."""
         return state.partition.overflow
 
 
 @dataclass(frozen=True)
 class AnnealedSharingProblem:
-    """A sharing model and a table, ready to be annealed."""
+    """Annealing problem of a sharing model and a table."""
 
-    design: AnnealedSharing
+    config: AnnealedSharingConfig
     data: AnnealedSharingData
 
-    def enlarged(self) -> AnnealedSharingProblem:
-        """The same with twice the slots."""
-        most = self.design.design.num_groups + 1
-        slots = min(2 * self.design.num_slots, most)
-        return replace(self, design=replace(self.design, num_slots=slots))
+    def with_more_slots(self) -> AnnealedSharingProblem:
+        """Return the problem with twice as many slots."""
+        most = self.config.sweep.num_groups + 1
+        slots = min(2 * self.config.num_slots, most)
+        return replace(self, config=replace(self.config, num_slots=slots))
 
     def states(self, unknown: dict[str, NDArray]) -> SweepState:
-        """States at draws ``(chains, ...)`` by name, as a sampler left them.
+        """Return states at draws ``(chains, ...)``, given by name as a sampler returns them.
 
-        Draws with more clusters than there are slots overflow.
+        The overflow flag is set for draws with more clusters than slots.
         """
         chains = len(unknown["z"])
         values = {
@@ -174,24 +180,26 @@ class AnnealedSharingProblem:
             arrays = {k: None if v is None else jnp.asarray(v) for k, v in values.items()}
 
             def state(z: jax.Array, given: dict[str, Any]) -> SweepState:
-                made = self.design.state(
+                made = self.config.state(
                     self.data, z, given["labels"], given["concentration"], given["beta"]
                 )
-                full = z.max() >= self.design.num_slots
+                full = z.max() >= self.config.num_slots
                 return made._replace(partition=made.partition._replace(overflow=full))
 
             return jax.vmap(state)(jnp.asarray(unknown["z"].astype(np.int32)), arrays)
 
 
-def pose(model: Any, data: GroupedTable, num_split_merge: int = 1) -> AnnealedSharingProblem:
-    """Lay out a sharing model and a table for annealing."""
+def build_problem(
+    model: Any, data: GroupedTable, num_split_merge: int = 1
+) -> AnnealedSharingProblem:
+    """Build the annealing problem of a sharing model and a table."""
     with jax.enable_x64(True):
-        problem = collapsed_gibbs.pose(model, data, num_split_merge)
+        problem = collapsed_gibbs.build_problem(model, data, num_split_merge)
         arrays = AnnealedSharingData(problem.data, jnp.asarray(problem.concentration, dtype=float))
-    partition, groups = problem.partition, problem.design.num_groups
+    partition, groups = problem.partition, problem.config.num_groups
     if partition is None:
         slots = min(groups + 1, 32)
     else:
         slots = int(partition.max()) + 1
     known = None if partition is None else tuple(partition.tolist())
-    return AnnealedSharingProblem(AnnealedSharing(problem.design, slots, known), arrays)
+    return AnnealedSharingProblem(AnnealedSharingConfig(problem.config, slots, known), arrays)

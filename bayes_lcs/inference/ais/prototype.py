@@ -1,12 +1,12 @@
-"""The prototype model, tempered for annealed importance sampling.
+"""Annealing target of the prototype model.
 
-Collapsed: ``phi`` and ``theta`` are integrated out. Annealed is
+With ``phi`` and ``theta`` integrated out, the target at temperature ``t`` is
 
     p(theta_bar, K) P(Y_missing | Y_known) P(X | Y, theta_bar, K)^t,
 
-whose normaliser is 1 at ``t = 0`` and ``P(X, Y_known) / P(Y_known)`` at ``t = 1``. Where all labels
-are known and ``beta`` is given, every (label, feature) pair is independent and has a weight of its
-own: the evidence is the product of the pairs' integrals.
+whose normaliser is 1 at ``t = 0`` and ``P(X, Y_known) / P(Y_known)`` at ``t = 1``. If all labels
+are known and ``beta`` is fixed, the (label, feature) pairs are independent and have separate
+weights: the evidence is the product of the integrals of the pairs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from bayes_lcs.inference.mcmc import label_gibbs, prototype_metropolis
 from bayes_lcs.inference.mcmc import prototype as prototype_sampler
 from bayes_lcs.inference.mcmc.prototype import (
+    PrototypeConfig,
     PrototypeData,
-    PrototypeDesign,
     PrototypeState,
     build_kernel,
     padded_counts,
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
     from bayes_lcs.core.model_protocols import PrototypeModel
     from bayes_lcs.data.grouped_table import GroupedTable
 
-__all__ = ["AnnealedPrototype", "AnnealedPrototypeProblem", "pose"]
+__all__ = ["AnnealedPrototypeConfig", "AnnealedPrototypeProblem", "build_problem"]
 
 WIDTHS = (2.0, 0.5, 0.12)
-"""Of the steps at every temperature: nothing is adapted, so that moves can be reversed."""
+"""Step widths at every temperature. They are not adapted, so that moves can be reversed."""
 
 
 @dataclass(frozen=True)
-class AnnealedPrototype:
-    """What decides the program."""
+class AnnealedPrototypeConfig:
+    """Static configuration of the annealing target."""
 
-    design: PrototypeDesign
+    sweep: PrototypeConfig
 
     def begin(self, data: PrototypeData, rng_key: jax.Array) -> PrototypeState:
-        """Everything unknown from its prior, given the labels that are known."""
+        """Draw all unknown quantities from their prior, given the known labels."""
         key_b, key_p, key_k, key_y = jax.random.split(rng_key, 4)
-        learned, strength = self.design.feature_prior, self.design.strength_prior
+        learned, strength = self.sweep.feature_prior, self.sweep.strength_prior
         beta = jnp.ones(())
         if learned is not None:
             drawn = jnp.exp(jax.random.loggamma(key_b, learned.shape)) / learned.rate
-            beta = jnp.maximum(drawn, prototype_metropolis.SMALLEST)
+            beta = jnp.maximum(drawn, prototype_metropolis.MIN_SCATTER)
         exists = data.prior > 0
         log_gammas = jax.random.loggamma(key_p, jnp.where(exists, data.prior * beta, 1.0))
         log_gammas = jnp.where(exists, log_gammas, -jnp.inf)
@@ -70,48 +70,50 @@ class AnnealedPrototype:
         labels: jax.Array | None,
         beta: jax.Array,
     ) -> PrototypeState:
-        """The state at given values of everything unknown."""
+        """Return the state at given values of all unknown quantities."""
         label_state, vectors = label_gibbs.init(data.rows, data.label_counts, data.vectors, labels)
-        counts = padded_counts(self.design.schema, vectors)
-        counted = prototype_metropolis.exceedances(counts, self.design.tail_length)
-        return PrototypeState(prototype_metropolis.init(log_scatter), label_state, counted, beta)
+        counts = padded_counts(self.sweep.schema, vectors)
+        tail_counts = prototype_metropolis.count_tails(counts, self.sweep.tail_length)
+        return PrototypeState(
+            prototype_metropolis.init(log_scatter), label_state, tail_counts, beta
+        )
 
     def transition(
         self, data: PrototypeData, reverse: bool
     ) -> Callable[[jax.Array, PrototypeState, jax.Array], PrototypeState]:
-        """A sweep at a temperature."""
-        kernel = build_kernel(self.design, data, reverse)
+        """Build a sweep at a temperature."""
+        kernel = build_kernel(self.sweep, data, reverse)
         return lambda key, state, temperature: kernel(key, state, temperature)[0]
 
     def log_likelihood(self, data: PrototypeData, state: PrototypeState) -> jax.Array:
-        """``log P(X | Y, theta_bar, K)``, of every pair where pairs are independent."""
-        scatter, length = jnp.exp(state.walk.log_scatter), self.design.tail_length
-        cells = prototype_metropolis.log_likelihood(scatter, state.counted.cells, length)
+        """Return ``log P(X | Y, theta_bar, K)``, for every pair if pairs are independent."""
+        scatter, length = jnp.exp(state.walk.log_scatter), self.sweep.tail_length
+        cells = prototype_metropolis.log_likelihood(scatter, state.tail_counts.cells, length)
         strength = scatter.sum(axis=-1)
-        totals = prototype_metropolis.log_likelihood(strength, state.counted.totals, length)
+        totals = prototype_metropolis.log_likelihood(strength, state.tail_counts.totals, length)
         by_pair = cells.sum(axis=-1) - totals
-        independent = data.rows is None and self.design.feature_prior is None
+        independent = data.rows is None and self.sweep.feature_prior is None
         return by_pair if independent else by_pair.sum(keepdims=True)
 
-    def overflowed(self, state: PrototypeState) -> jax.Array:  # noqa: ARG002
-        """Never."""
+    def out_of_slots(self, state: PrototypeState) -> jax.Array:  # noqa: ARG002
+        """Return False: there are no slots."""
         return jnp.asarray(False)
 
 
 @dataclass(frozen=True)
 class AnnealedPrototypeProblem:
-    """A prototype model and a table, ready to be annealed."""
+    """Annealing problem of a prototype model and a table."""
 
-    design: AnnealedPrototype
+    config: AnnealedPrototypeConfig
     data: PrototypeData
 
-    def enlarged(self) -> AnnealedPrototypeProblem:
-        """The problem itself: nothing of it needs room."""
+    def with_more_slots(self) -> AnnealedPrototypeProblem:
+        """Return the problem unchanged: it has no slots."""
         return self
 
     def states(self, unknown: dict[str, NDArray]) -> PrototypeState:
-        """States at draws ``(chains, ...)`` by name, as a sampler left them."""
-        schema = self.design.design.schema
+        """Return states at draws ``(chains, ...)``, given by name as a sampler returns them."""
+        schema = self.config.sweep.schema
         cell, exists = prototype_sampler.cell_of(schema)
         chains = len(unknown["prototype"])
         prototype = unknown["prototype"].reshape(chains, -1)[:, cell]
@@ -123,7 +125,7 @@ class AnnealedPrototypeProblem:
         labels = unknown.get("latent_label")
         with jax.enable_x64(True):
             return jax.vmap(
-                lambda s, y, b: self.design.state(self.data, s, y, b),
+                lambda s, y, b: self.config.state(self.data, s, y, b),
                 in_axes=(0, None if labels is None else 0, 0),
             )(
                 jnp.asarray(log_scatter),
@@ -132,9 +134,9 @@ class AnnealedPrototypeProblem:
             )
 
 
-def pose(model: PrototypeModel, data: GroupedTable) -> AnnealedPrototypeProblem:
-    """Lay out a prototype model and a table for annealing."""
+def build_problem(model: PrototypeModel, data: GroupedTable) -> AnnealedPrototypeProblem:
+    """Build the annealing problem of a prototype model and a table."""
     with jax.enable_x64(True):
-        problem = prototype_sampler.pose(model, data, num_adapt=0)
-    design = replace(problem.design, widths=WIDTHS)
-    return AnnealedPrototypeProblem(AnnealedPrototype(design), problem.data)
+        problem = prototype_sampler.build_problem(model, data, num_adapt=0)
+    config = replace(problem.config, widths=WIDTHS)
+    return AnnealedPrototypeProblem(AnnealedPrototypeConfig(config), problem.data)

@@ -1,7 +1,7 @@
-"""Exact posteriors where they can be had: closed forms, and the recursion over subsets.
+"""Exact posteriors by closed forms, or by the recursion over subsets.
 
-The thesis (section 4.3) holds the exact evidence of clustered naive Bayes to be out of reach, at
-475 trillion partitions of 21 users, and gives a lower bound. With
+The thesis (section 4.3) considers the exact evidence of clustered naive Bayes infeasible, with 475
+trillion partitions of 21 users, and gives a lower bound. With
 
     w(T) = concentration * Gamma(|T|) * m(T),    m(T) = prod_{y,f} B(n_{T,y,f} + beta) / B(beta),
 
@@ -37,50 +37,50 @@ if TYPE_CHECKING:
 __all__ = ["exact", "exact_memory", "exact_seconds", "require_labels"]
 
 MAX_GROUPS = 24
-"""Up to here the sum over all partitions takes about a minute and a gibibyte."""
+"""Default limit, at which the sum over all partitions takes about a minute and a gibibyte."""
 
 BYTES_PER_SUBSET = 72
-"""For tables and scratch arrays of each of the ``2**U`` subsets; measured peaks are 51 to 63."""
+"""Memory of tables and scratch arrays per subset, of ``2**U``; measured peaks are 51 to 63."""
 
 SCRATCH_BYTES = 32 << 20
-"""Counts and buffers that do not grow with the number of groups, for some hundred cells."""
+"""Memory of counts and buffers that does not depend on the number of groups, for some 100 cells."""
 
 SECONDS_PER_TERM = 1e-9
-"""Order of magnitude of one of the ``3**U / 2`` products on one core."""
+"""Order of magnitude of the time for one of the ``3**U / 2`` products on one core."""
 
 
-MOST_IMAGINABLE = 60
-"""Groups for which the cost is still a number that says something."""
+MAX_GROUPS_WITH_COST = 60
+"""Largest number of groups for which an error message states the cost."""
 
 
 def exact_memory(num_groups: int) -> int:
-    """Bytes that the recursion over the subsets of ``num_groups`` groups needs."""
+    """Return the bytes that the recursion over the subsets of ``num_groups`` groups needs."""
     return SCRATCH_BYTES + (BYTES_PER_SUBSET << num_groups)
 
 
 def exact_seconds(num_groups: int) -> float:
-    """Rough run time of the recursion on one core."""
+    """Return the approximate run time of the recursion on one core."""
     return SECONDS_PER_TERM * 3.0**num_groups / 2.0
 
 
 def exact(
     model: Any, data: GroupedTable, *, max_groups: int = MAX_GROUPS, progress: bool | None = None
 ) -> ExactPosterior:
-    """The exact posterior of a model, without sampling.
+    """Compute the exact posterior of a model, without sampling.
 
     No-sharing and complete-sharing have closed forms at any size. Clustered naive Bayes sums over
-    every partition of the groups by a recursion over subsets: 0.2 seconds at 16 groups, 5 at 21,
+    all partitions of the groups by a recursion over subsets: 0.2 seconds at 16 groups, 5 at 21,
     70 at 24 on two cores, and up to three times more for each further group. The distribution of
-    the number of clusters takes longer than that, and is computed when it is asked for.
+    the number of clusters takes longer, and is computed on request.
 
     Parameters
     ----------
     model
         ``NoSharing``, ``CompleteSharing`` or ``ClusteredNaiveBayes`` with fixed hyper-parameters.
     data : GroupedTable
-        Fully labelled rows; missing features are fine.
+        Table whose rows all have labels; features may be missing.
     max_groups
-        Refuse more groups than this; raise it if you can wait.
+        Raise an error for more groups than this. Larger values take more time and memory.
     progress
         Show a progress bar; None shows one on a terminal.
 
@@ -93,8 +93,8 @@ def exact(
     Raises
     ------
     NotExactError
-        Where there is no exact answer: unlabelled rows, too many groups, too little memory, a
-        hyper-parameter that is learned, or the prototype model.
+        If there is no exact answer: rows without a label, too many groups, too little memory, a
+        learned hyper-parameter, or the prototype model.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def exact(
     require_table(data)
     require_labels(data)
     if isinstance(model, PartitionModel):
-        return _clustered(model, data, max_groups, progress)
+        return _build_clustered_posterior(model, data, max_groups, progress)
     if isinstance(model, KnownPartitionModel):
         return KnownPartitionPosterior(model, data)
     raise NotExactError(
@@ -119,21 +119,21 @@ def exact(
 
 
 def require_labels(data: GroupedTable) -> None:
-    """Refuse rows that have features but no label: their labels would have to be summed out."""
+    """Raise an error for rows with features but no label, which would have to be summed out."""
     unlabelled = (data.labels < 0) & (data.features >= 0).any(axis=1)
     if unlabelled.any():
         raise NotExactError(
-            f"{int(unlabelled.sum())} of {data.num_rows} rows have no label; the exact answer "
-            "would sum over all their labelings. Leave them out with data.labelled(), or sample "
+            f"{int(unlabelled.sum())} of {data.num_rows} rows have no label; the exact posterior "
+            "would sum over all their labels. Drop these rows with data.labelled(), or sample "
             "their labels with bl.sample"
         )
 
 
-def _clustered(
+def _build_clustered_posterior(
     model: PartitionModel, data: GroupedTable, max_groups: int, progress: bool | None
 ) -> ClusteredPosterior:
     num_groups = data.num_groups
-    _refuse_large(num_groups, max_groups)
+    _require_feasible(num_groups, max_groups)
     for name, value in (
         ("concentration", model.concentration),
         ("feature_prior", model.feature_prior),
@@ -158,22 +158,22 @@ def _clustered(
     return ClusteredPosterior(model, data, sums, log_evidence)
 
 
-def _refuse_large(num_groups: int, max_groups: int) -> None:
-    """Refuse before starting what would take too long or would not fit."""
-    cost, need = "more memory and time than there is", exact_memory(num_groups)
-    if num_groups <= MOST_IMAGINABLE:
+def _require_feasible(num_groups: int, max_groups: int) -> None:
+    """Raise an error if the recursion would take too long or does not fit into memory."""
+    cost, need = "more memory and time than any machine has", exact_memory(num_groups)
+    if num_groups <= MAX_GROUPS_WITH_COST:
         seconds = exact_seconds(num_groups)
         cost = f"{human_bytes(need)} of memory and roughly {_duration(seconds)} on one core"
-    instead = "Sample the posterior with bl.sample, or take fewer groups with data.select_groups"
+    instead = "Sample the posterior with bl.sample, or use fewer groups with data.select_groups"
     if num_groups > max_groups:
         raise NotExactError(
-            f"the exact posterior of {num_groups} groups needs {cost}; more than "
-            f"max_groups={max_groups} are refused. {instead}, or raise max_groups"
+            f"the exact posterior of {num_groups} groups needs {cost}; the limit is "
+            f"max_groups={max_groups}. {instead}, or raise max_groups"
         )
     free = available_memory()
     if free is not None and need > free:
         raise NotExactError(
-            f"the exact posterior of {num_groups} groups needs {cost}, and only "
+            f"the exact posterior of {num_groups} groups needs {cost}, but only "
             f"{human_bytes(free)} are free. {instead}"
         )
 

@@ -1,21 +1,21 @@
-"""Sums over all partitions of every subset of the groups, by a recursion over subsets.
+"""Sum over all partitions of every subset of the groups, by a recursion over subsets.
 
-With block weights ``w(T)`` and ``u`` the last member of ``S``,
+With cluster weights ``w(T)`` and ``u`` the last member of ``S``,
 
     Z(S) = sum_{T subset of S, u in T} w(T) Z(S - T),    Z(empty) = 1,
 
-so adding the groups one at a time turns each step into a subset convolution of two arrays: 3^U/2
-products of positive terms for what enumeration would need Bell(U) partitions. The same recursion
-with a maximum in place of the sum gives the best partition, and carried separately for each
-number of blocks it gives the distribution of that number.
+so that adding one group at a time makes each step a subset convolution of two arrays: 3^U/2
+products of positive terms, where enumeration needs Bell(U) partitions. The same recursion with a
+maximum in place of the sum gives the best partition; with one array for each number of clusters it
+gives the distribution of that number.
 
 Range. Both arrays are scaled by ``exp(-sum_{i in S} c_i)``; the factors cancel in the recursion.
-The ``c_i`` are the groups' Shapley shares of the block scores of a good partition: what a group
-adds when the members of its block come in random order. An even share of the score fails when
-groups differ in size, since a group with ten rows would then carry the score of a thousand.
+The ``c_i`` are the groups' Shapley shares of the cluster scores of a good partition: the mean
+contribution of a group when the members of its cluster are added in random order. Equal shares fail
+when groups differ in size, since a group with ten rows would get the share of one with a thousand.
 Values below ``1e-154`` are set to zero, so that no product is subnormal; with all values below
 ``1e100`` and ``Z(all)`` above ``1e-20`` in scaled units, that changes nothing representable.
-Where these conditions fail, everything is done in logs relative to the best partition.
+Where these conditions fail, all sums are computed in logs relative to the best partition.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import NotExactError
 from bayes_lcs.inference.exact.subset_convolution import (
-    Course,
+    ConvolutionCheckpoint,
     convolve,
     convolve_max,
     convolve_relative,
@@ -48,17 +48,20 @@ IntArray = NDArray[np.int64]
 
 TINY = 1e-154
 HUGE = 1e100
-SMALLEST_TOTAL = 1e-20
+MIN_TOTAL = 1e-20
+"""Range of scaled sums, see above."""
 
 NEGLIGIBLE = 1e-10
-FEW_GROUPS = 16
-ROWS_TOGETHER = 2
+"""Total probability of the numbers of clusters that are left out."""
+MAX_GROUPS_ALL_SIZES = 16
+"""Up to this number of groups, all numbers of clusters are computed in one batch."""
+SIZES_PER_BATCH = 2
 
-PUSH_COST = 150  # blocks that are scored in the time it takes to queue one branch
+PUSH_COST = 150  # number of clusters that are scored in the time of queueing one branch
 
 
 def good_partition(log_weights: FloatArray) -> list[int]:
-    """A locally optimal partition as masks: best merges first, then moves of single groups."""
+    """Find a locally optimal partition, as masks, by greedy merges and moves of single groups."""
     num_groups = log_weights.size.bit_length() - 1
     blocks = [1 << u for u in range(num_groups)]
 
@@ -93,9 +96,9 @@ def good_partition(log_weights: FloatArray) -> list[int]:
 def shapley_shares(
     log_weights: FloatArray, blocks: list[int], num_orders: int = 64, seed: int = 0
 ) -> FloatArray:
-    """Each group's mean contribution to the score of its block over random orders of entry.
+    """Estimate each group's mean contribution to the score of its cluster, over random orders.
 
-    The shares of a block add up to its score.
+    The shares of the members of a cluster sum to its score.
     """
     shares = np.zeros(log_weights.size.bit_length() - 1)
     rng = np.random.default_rng(seed)
@@ -108,37 +111,37 @@ def shapley_shares(
     return shares / num_orders
 
 
-def _refuse_shortage(need: int, what: str) -> None:
+def _require_memory(need: int, description: str) -> None:
     free = available_memory()
     if free is not None and need > free:
         raise NotExactError(
-            f"{what} needs {human_bytes(need)} more memory, and only {human_bytes(free)} are free. "
-            "Estimate it from draws, or take fewer groups"
+            f"{description} needs {human_bytes(need)} more memory, but only {human_bytes(free)} "
+            "are free. Estimate it from draws of bl.sample, or use fewer groups"
         )
 
 
 def _with_last_member(mask: int) -> IntArray:
-    """The subsets of a mask that contain its last member."""
+    """Return the subsets of a mask that contain its last member."""
     last = 1 << (mask.bit_length() - 1)
     return subsets_of(mask ^ last) | last
 
 
 class PartitionSums:
-    """``Z(S)`` for every subset ``S`` of the groups, from the log weight of every block.
+    """Sums ``Z(S)`` for every subset ``S`` of the groups, from the log weight of every cluster.
 
     Parameters
     ----------
     log_weights : (2**U,)
         ``log w(T)`` by bit mask; the entry of the empty set is not used.
     progress
-        Show a bar; None shows one on a terminal.
+        Show a progress bar; None shows one on a terminal.
 
     Attributes
     ----------
     log_sums : (2**U,)
-        ``log Z(S)``; minus infinity where ``Z(S)`` is too small to matter to ``Z(all)``.
+        ``log Z(S)``; minus infinity where ``Z(S)`` is negligible for ``Z(all)``.
     arithmetic : str
-        ``"scaled"`` for matrix products, ``"logs"`` for the fall-back.
+        ``"scaled"`` for matrix products, ``"logs"`` for the fallback.
     """
 
     def __init__(self, log_weights: FloatArray, progress: bool | None = None) -> None:
@@ -165,60 +168,67 @@ class PartitionSums:
         return weights
 
     def _scaled_sums(self) -> FloatArray | None:
-        """``Z(S)`` in scaled units, or None where they leave the safe range."""
+        """Compute ``Z(S)`` in scaled units; return None if they leave the safe range."""
         weights = self._scaled_weights
         if not weights.max(initial=0.0) <= HUGE:
             return None
         sums = np.zeros(weights.size)
         sums[0] = 1.0
 
-        def step(low: slice, high: slice, tick: Tick, course: Course) -> FloatArray | None:
-            found = convolve(weights[high], sums[low], tick, course)
+        def step(
+            low: slice, high: slice, tick: Tick, checkpoint: ConvolutionCheckpoint
+        ) -> FloatArray | None:
+            found = convolve(weights[high], sums[low], tick, checkpoint)
             found[found < TINY] = 0.0
             return found if found.max() <= HUGE else None
 
         is_safe = self._fill(sums, step, "sums over partitions")
-        return sums if is_safe and sums[-1] >= SMALLEST_TOTAL else None
+        return sums if is_safe and sums[-1] >= MIN_TOTAL else None
 
-    def _fill(self, values: FloatArray, step: Step, what: str, *decisive: Any) -> bool:
+    def _fill(self, values: FloatArray, step: Step, description: str, *key_parts: Any) -> bool:
         return fill_subsets(
             values,
             step,
-            what=what,
-            decisive=(self._identity, *decisive),
+            description=description,
+            key_parts=(self._cache_key, *key_parts),
             progress=self._progress,
         )
 
     @cached_property
-    def _identity(self) -> str:
-        """What decides everything here, for work that is kept."""
+    def _cache_key(self) -> str:
+        """Fingerprint of the weights, for checkpoints."""
         return fingerprint(self.log_weights) if is_checkpointing() else ""
 
     @cached_property
     def _best_scores(self) -> FloatArray:
-        """``max`` over the partitions of ``S`` of the sum of log weights, for every ``S``."""
-        _refuse_shortage(40 << self.num_groups, "the recursion in logs")
+        """Maximum over the partitions of ``S`` of the sum of log weights, for every ``S``."""
+        _require_memory(40 << self.num_groups, "the recursion in logs")
         best = np.zeros(self.log_weights.size)
 
-        def step(low: slice, high: slice, tick: Tick, course: Course) -> FloatArray:
-            return convolve_max(self.log_weights[high], best[low], tick, course)
+        def step(
+            low: slice, high: slice, tick: Tick, checkpoint: ConvolutionCheckpoint
+        ) -> FloatArray:
+            return convolve_max(self.log_weights[high], best[low], tick, checkpoint)
 
         self._fill(best, step, "best partition")
         return best
 
     def _relative_sums(self, before: FloatArray | None = None, size: int = 0) -> FloatArray:
-        """Sums over the partitions of ``S`` relative to the best one, in logs.
+        """Compute the sums over the partitions of ``S`` relative to the best one, in logs.
 
-        With ``before``, those of partitions into ``size - 1`` blocks, of partitions into ``size``.
+        Given ``before``, the sums over partitions into ``size - 1`` clusters, sum over partitions
+        into ``size`` clusters.
         """
         best = self._best_scores
         sums = np.zeros(best.size)
         sums[0] = before is None
 
-        def step(low: slice, high: slice, tick: Tick, course: Course) -> FloatArray:
+        def step(
+            low: slice, high: slice, tick: Tick, checkpoint: ConvolutionCheckpoint
+        ) -> FloatArray:
             with np.errstate(divide="ignore", under="ignore"):
                 rest = best[low] + np.log((sums if before is None else before)[low])
-            return convolve_relative(self.log_weights[high], rest, best[high], tick, course)
+            return convolve_relative(self.log_weights[high], rest, best[high], tick, checkpoint)
 
         self._fill(sums, step, "sums in logs", size)
         return sums
@@ -230,7 +240,7 @@ class PartitionSums:
 
     @cached_property
     def block_probabilities(self) -> FloatArray:
-        """Probability that ``T`` is a block: ``w(T) Z(all - T) / Z(all)``, by mask."""
+        """Probability that ``T`` is a cluster, ``w(T) Z(all - T) / Z(all)``, by mask."""
         log_probability = self.log_weights + self.log_sums[::-1] - self.log_total
         log_probability[0] = -np.inf
         with np.errstate(under="ignore"):
@@ -238,7 +248,7 @@ class PartitionSums:
 
     @cached_property
     def size_probabilities(self) -> FloatArray:
-        """Probability of each number of blocks, ``(U + 1,)``, entry ``k`` for ``k`` blocks."""
+        """Probability of each number of clusters, ``(U + 1,)``, with entry ``k`` for ``k``."""
         log_by_size = self.log_totals_by_size
         with np.errstate(under="ignore"):
             probability = np.exp(log_by_size - log_by_size.max())
@@ -246,9 +256,9 @@ class PartitionSums:
 
     @cached_property
     def log_totals_by_size(self) -> FloatArray:
-        """``log`` of the sum over partitions into exactly ``k`` blocks, ``(U + 1,)``.
+        """Log of the sum over partitions into exactly ``k`` clusters, ``(U + 1,)``.
 
-        Minus infinity for numbers that have a probability below 1e-10 all together.
+        Minus infinity for numbers of clusters whose total probability is below 1e-10.
         """
         in_logs = self.arithmetic == "logs"
         offset = self._best_scores[-1] if in_logs else self._offsets[-1]
@@ -264,7 +274,7 @@ class PartitionSums:
             return np.log(totals) + offset
 
     def _relative_totals(self) -> Iterator[FloatArray]:
-        """``Z_k(all)`` relative to the best partition, for ``k`` from 1 on."""
+        """Yield ``Z_k(all)`` relative to the best partition, for ``k`` from 1 on."""
         sums = np.zeros(self.log_weights.size)
         sums[0] = 1.0
         for size in range(1, self.num_groups + 1):
@@ -272,22 +282,22 @@ class PartitionSums:
             yield sums[-1:]
 
     def _scaled_totals(self) -> Iterator[FloatArray]:
-        """Scaled ``Z_k(all)`` for some ``k`` together, from 1 on.
+        """Yield scaled ``Z_k(all)`` in batches of ``k``, from 1 on.
 
-        The last group's step is needed for ``S = all`` only. Partitions into ``k`` blocks need
-        those into ``k - 1`` alone: all of them together are fast for few groups, and few at a time
-        need little memory for many.
+        The step of the last group is needed for ``S = all`` only. Partitions into ``k`` clusters
+        depend only on those into ``k - 1``: one batch of all ``k`` is fast for few groups, and
+        small batches need little memory for many.
         """
         weights = self._scaled_weights
         half = weights.size // 2
-        together = self.num_groups if self.num_groups <= FEW_GROUPS else ROWS_TOGETHER
-        # Measured: three and a half times the table of rows.
-        _refuse_shortage(28 * half * (together + 1), "the number of clusters")
+        together = self.num_groups if self.num_groups <= MAX_GROUPS_ALL_SIZES else SIZES_PER_BATCH
+        # Measured peak: 3.5 times the array of rows.
+        _require_memory(28 * half * (together + 1), "the number of clusters")
         before = np.zeros(half)
         before[0] = 1.0
         for first in range(0, self.num_groups, together):
             count = min(together, self.num_groups - 1 - first)
-            with checkpointed_task("sizes", self._identity, first) as kept:
+            with checkpointed_task("sizes", self._cache_key, first) as kept:
                 if kept.state is not None:
                     totals, before = kept.state["totals"], kept.state["before"]
                 else:
@@ -297,15 +307,17 @@ class PartitionSums:
             yield totals
 
     def _scaled_rows(self, before: FloatArray, count: int, first: int) -> FloatArray:
-        """Scaled sums by subset: given those into ``first`` blocks, and into ``count`` more."""
+        """Compute scaled sums by subset for up to ``count`` clusters more than in ``before``."""
         weights = self._scaled_weights
         rows = np.zeros((count + 1, len(before)))
         rows[0] = before
 
-        def step(low: slice, high: slice, tick: Tick, course: Course) -> FloatArray:
+        def step(
+            low: slice, high: slice, tick: Tick, checkpoint: ConvolutionCheckpoint
+        ) -> FloatArray:
             found = np.zeros((len(rows), low.stop))
             found[0] = rows[0, high]
-            found[1:] = convolve(weights[high], rows[:-1, low], tick, course)
+            found[1:] = convolve(weights[high], rows[:-1, low], tick, checkpoint)
             found[found < TINY] = 0.0
             return found
 
@@ -314,17 +326,17 @@ class PartitionSums:
         return rows
 
     def best_partition(self) -> list[int]:
-        """The blocks of a partition of the highest score, as masks."""
+        """Return the clusters of a partition with the highest score, as masks."""
         found = self._search_best()
         return self._trace_best() if found is None else found
 
     def _search_best(self) -> list[int] | None:
-        """Best-first search guided by ``log Z(rest)``, which no partition of the rest exceeds.
+        """Search best first with the bound ``log Z(rest)``, which no partition of the rest exceeds.
 
-        Branches whose bound is below a partition already known are dropped. The bounds of the
-        branches of one level, exponentiated, add up to ``Z(all)``: where the best partition has
-        probability ``p``, at most ``1 / p`` of them are kept. None if the posterior is so flat
-        that the recursion with maxima is cheaper.
+        Branches whose bound is below the score of a known partition are dropped. The exponentiated
+        bounds of the branches of one level sum to ``Z(all)``: if the best partition has probability
+        ``p``, at most ``1 / p`` of them are kept. Returns None if the posterior is so flat that the
+        recursion with maxima is cheaper.
         """
         known = sum(float(self.log_weights[block]) for block in good_partition(self.log_weights))
         queue: list[tuple[float, int, float, list[int]]]
@@ -340,6 +352,7 @@ class PartitionSums:
                 return None
             scores = score + self.log_weights[parts]
             bounds = scores + self.log_sums[rest ^ parts]
+            # The tolerance covers rounding errors of the bounds.
             kept = np.flatnonzero(bounds >= known - 1e-6)
             budget -= PUSH_COST * len(kept)
             for i in kept:
@@ -350,7 +363,7 @@ class PartitionSums:
         return None
 
     def _trace_best(self) -> list[int]:
-        """Follow the recursion with maxima back from the full set."""
+        """Trace the recursion with maxima back from the full set."""
         best = self._best_scores
         rest, blocks = self.log_weights.size - 1, []
         while rest:
@@ -361,10 +374,10 @@ class PartitionSums:
         return blocks
 
     def sample(self, draws: int, rng: np.random.Generator) -> IntArray:
-        """Independent partitions, ``(draws, U)`` block numbers in the order they were drawn.
+        """Draw independent partitions, ``(draws, U)`` cluster numbers in the order of drawing.
 
-        The block of the last group left is drawn with probability ``w(T) Z(S - T) / Z(S)``;
-        draws with the same groups left are drawn together.
+        The cluster of the last remaining group is drawn with probability ``w(T) Z(S - T) / Z(S)``;
+        draws with the same remaining groups are made together.
         """
         z = np.zeros((draws, self.num_groups), dtype=np.int64)
         left = np.full(draws, self.log_weights.size - 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Exact posteriors over partitions of the groups: what :func:`bayes_lcs.exact` returns."""
+"""Exact posteriors over partitions of the groups, as :func:`bayes_lcs.exact` returns them."""
 
 from __future__ import annotations
 
@@ -26,31 +26,41 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 PREDICTION_ERROR = 1e-10
-"""Largest error of a predicted probability from leaving out improbable blocks."""
+"""Maximum error of a predicted probability from leaving out improbable clusters."""
 
 
-FIRST_BATCH, LARGEST_BATCH = 16, 512
+FIRST_BATCH, MAX_BATCH = 16, 512
 
 
 class InformingBlocks(NamedTuple):
-    """A batch of blocks that may inform a group: their probabilities, counts, and what is left."""
+    """A batch of possible clusters of a group.
 
-    probability: FloatArray  # (K,)
-    counts: GroupCounts  # K blocks
-    left: float  # total probability of the blocks still to come
+    Attributes
+    ----------
+    probability : (K,)
+        Probability of each cluster.
+    counts
+        Counts of the ``K`` clusters.
+    left
+        Total probability of the clusters that follow.
+    """
+
+    probability: FloatArray
+    counts: GroupCounts
+    left: float
 
 
 class ExactPosterior(ABC):
-    """The exact posterior of one model on one table.
+    """Exact posterior of a model given a table.
 
-    Partitions are arrays with one block number a group, numbered by first occurrence.
+    Partitions are arrays with one cluster number per group, numbered by first occurrence.
 
     Attributes
     ----------
     model
         The model.
     data : GroupedTable
-        The table it was conditioned on.
+        The table on which it is conditioned.
     log_evidence : float
         ``log P(X, Y)``, all normalising constants included.
     """
@@ -73,26 +83,26 @@ class ExactPosterior(ABC):
 
     @abstractmethod
     def coclustering(self) -> FloatArray:
-        """Probability that each pair of groups shares its parameters, ``(U, U)``."""
+        """Return the probability that each pair of groups shares its parameters, ``(U, U)``."""
 
     @abstractmethod
     def num_clusters(self) -> FloatArray:
-        """Probability of each number of clusters, ``(U + 1,)``: entry ``k`` for ``k`` clusters."""
+        """Return the probability of each number of clusters ``k``, ``(U + 1,)``, at entry ``k``."""
 
     @abstractmethod
     def map_partition(self) -> IntArray:
-        """The most probable partition, ``(U,)``."""
+        """Return the most probable partition, ``(U,)``."""
 
     @abstractmethod
     def log_probability(self, partition: ArrayLike) -> float:
-        """Log posterior probability of one partition."""
+        """Return the log posterior probability of one partition."""
 
     @abstractmethod
     def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:
-        """Independent partitions from the posterior, ``(draws, U)``."""
+        """Draw independent partitions from the posterior, ``(draws, U)``."""
 
     def partition(self, loss: str = "vi", *, draws: int = 4000, seed: int = 0) -> IntArray:
-        """Find the partition of least expected loss under independent draws, ``(U,)``.
+        """Find the partition with the smallest expected loss under independent draws, ``(U,)``.
 
         Parameters
         ----------
@@ -116,21 +126,21 @@ class ExactPosterior(ABC):
 
     @abstractmethod
     def _log_joint(self, group: int, features: NDArray) -> FloatArray:
-        """``log P(y, x | data)`` of rows of one group (-1: one never seen), ``(N, L)``."""
+        """Return ``log P(y, x | data)`` of rows of one group (-1 for a new group), ``(N, L)``."""
 
     def predict_proba(
         self, rows: Any, *, unseen: Literal["missing", "error"] = "missing"
     ) -> FloatArray:
-        """Probability of each label for each row, averaged over all partitions.
+        """Return the probability of each label for each row, averaged over all partitions.
 
         Parameters
         ----------
         rows
             A pandas, polars or Arrow frame, a table, or the path of a CSV or Parquet file, with the
-            feature and group columns of the training table. A group that was never seen is
-            predicted as a new group. Rows are predicted one by one.
+            feature and group columns of the training table. A group that is not in the training
+            table is predicted as a new group. Rows are predicted independently of each other.
         unseen : {"missing", "error"}
-            What a feature value never seen in training is: missing, or an error.
+            Treatment of feature values not seen in training: as missing, or an error.
 
         Returns
         -------
@@ -152,7 +162,7 @@ class ExactPosterior(ABC):
 
 
 class KnownPartitionPosterior(ExactPosterior):
-    """No sharing or complete sharing: the partition is certain, the parameters conjugate."""
+    """Exact posterior of no sharing or complete sharing, whose partition is known."""
 
     model: KnownPartitionModel
 
@@ -161,26 +171,26 @@ class KnownPartitionPosterior(ExactPosterior):
         self._partition = model.partition(self.num_groups)
 
     def coclustering(self) -> FloatArray:
-        """1 for pairs of one block, 0 for others."""
+        """Return 1 for pairs in the same cluster, 0 for others."""
         return (self._partition[:, None] == self._partition[None, :]).astype(np.float64)
 
     def num_clusters(self) -> FloatArray:
-        """1 for the known number of blocks."""
+        """Return probability 1 for the known number of clusters."""
         probability = np.zeros(self.num_groups + 1)
         probability[len(np.unique(self._partition))] = 1.0
         return probability
 
     def map_partition(self) -> IntArray:
-        """The known partition."""
+        """Return the known partition."""
         return self._partition.copy()
 
     def log_probability(self, partition: ArrayLike) -> float:
-        """0 for the known partition, minus infinity for others."""
+        """Return 0 for the known partition, minus infinity for others."""
         same = np.array_equal(first_occurrence(partition), self._partition)
         return 0.0 if same else -np.inf
 
     def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:  # noqa: ARG002
-        """The known partition, ``draws`` times."""
+        """Return the known partition ``draws`` times."""
         return np.tile(self._partition, (draws, 1))
 
     def _log_joint(self, group: int, features: NDArray) -> FloatArray:
@@ -188,12 +198,12 @@ class KnownPartitionPosterior(ExactPosterior):
 
 
 class ClusteredPosterior(ExactPosterior):
-    """Clustered naive Bayes: every partition, with its probability, through the subset sums.
+    """Exact posterior of clustered naive Bayes over all partitions.
 
     Attributes
     ----------
     sums : PartitionSums
-        The tables behind every answer.
+        Sums over partitions by subset, from which all results are computed.
     """
 
     model: PartitionModel
@@ -205,8 +215,10 @@ class ClusteredPosterior(ExactPosterior):
         self.sums = sums
 
     def coclustering(self) -> FloatArray:
-        """Probability that each pair of groups shares its parameters, ``(U, U)``."""
+        """Return the probability that each pair of groups shares its parameters, ``(U, U)``."""
         num_groups = self.num_groups
+        # Sum cluster probabilities over masks that contain both groups, as products of bit matrices
+        # of the high and the low bits of the masks.
         probability = self.sums.block_probabilities
         low_bits = num_groups // 2
         table = probability.reshape(-1, 1 << low_bits)
@@ -222,27 +234,27 @@ class ClusteredPosterior(ExactPosterior):
         return np.minimum(matrix, 1.0)
 
     def num_clusters(self) -> FloatArray:
-        """Probability of each number of clusters, ``(U + 1,)``: entry ``k`` for ``k``."""
+        """Return the probability of each number of clusters ``k``, ``(U + 1,)``, at entry ``k``."""
         return self.sums.size_probabilities.copy()
 
     def map_partition(self) -> IntArray:
-        """The most probable partition, ``(U,)``; exact, not the best of some draws."""
+        """Return the most probable of all partitions, ``(U,)``."""
         z = np.zeros(self.num_groups, dtype=np.int64)
         for number, mask in enumerate(self.sums.best_partition()):
             z[(mask >> np.arange(self.num_groups) & 1).astype(bool)] = number
         return first_occurrence(z)
 
     def log_probability(self, partition: ArrayLike) -> float:
-        """Log posterior probability of one partition."""
+        """Return the log posterior probability of one partition."""
         z = np.asarray(partition)
         if z.shape != (self.num_groups,):
-            raise ValueError(f"the partition has shape {z.shape}, not ({self.num_groups},)")
+            raise ValueError(f"partition must have shape ({self.num_groups},), got {z.shape}")
         masks = [sum(1 << u for u in block) for block in blocks(z)]
-        # Rounding can lift a partition that is as good as certain above probability one.
+        # Rounding can give an almost certain partition a probability slightly above one.
         return min(float(self.sums.log_weights[masks].sum() - self.sums.log_total), 0.0)
 
     def sample(self, draws: int = 1000, seed: int = 0) -> IntArray:
-        """Independent partitions from the posterior, ``(draws, U)``."""
+        """Draw independent partitions from the posterior, ``(draws, U)``."""
         return first_occurrence(self.sums.sample(draws, np.random.default_rng(seed)))
 
     def _log_joint(self, group: int, features: NDArray) -> FloatArray:
@@ -253,14 +265,14 @@ class ClusteredPosterior(ExactPosterior):
             terms = log_row_predictive(informants.counts, *priors, features)
             terms += np.log(informants.probability)[:, None, None]
             total = np.logaddexp(total, np.logaddexp.reduce(terms, axis=0))
-            # What is left adds at most its own probability to the joint of any row.
+            # The remaining clusters add at most their probability to the joint of any row.
             least = np.logaddexp.reduce(total, axis=1).min(initial=np.inf)
             if informants.left <= 0 or np.log(informants.left) <= np.log(PREDICTION_ERROR) + least:
                 break
         return total
 
     def informing_blocks(self, group: int) -> Iterator[InformingBlocks]:
-        """Blocks that may inform a group (-1: one never seen), the most probable first."""
+        """Yield batches of possible clusters of a group (-1 for a new one), most probable first."""
         counts = self._counts
         schema = counts.schema
         probability = self.sums.block_probabilities
@@ -269,7 +281,7 @@ class ClusteredPosterior(ExactPosterior):
             masks = np.flatnonzero((np.arange(probability.size) >> group & 1) * (probability > 0))
             weight, labels = probability[masks], counts.labels[group]
         else:
-            # A new group joins a block in proportion to its size, or stands alone (mask 0).
+            # A new group joins a cluster in proportion to its size, or opens a new one (mask 0).
             masks = np.concatenate([[0], np.flatnonzero(probability > 0)])
             sizes = np.bitwise_count(masks.astype(np.uint64)).astype(np.float64)
             concentration = fixed_value(self.model.concentration, "concentration")
@@ -292,4 +304,4 @@ class ClusteredPosterior(ExactPosterior):
             )
             after = left[stop] if stop < len(masks) else 0.0
             yield InformingBlocks(weight[start:stop], block_counts, float(after))
-            start, batch = stop, min(2 * batch, LARGEST_BATCH)
+            start, batch = stop, min(2 * batch, MAX_BATCH)

@@ -1,19 +1,19 @@
 """Subset convolutions ``h(S) = sum_{T subset of S} f(T) g(S - T)`` over all subsets of n items.
 
-Three arithmetics: sums of products; maxima of sums, for the best partition; and sums of products
-in logs relative to those maxima, which no range of scores can break. All need 3^n terms, and the
-fast ranked Moebius transform is not used: it subtracts, and block weights span hundreds of orders
-of magnitude.
+There are three semirings: sums of products; maxima of sums, for the best partition; and sums of
+products in logs relative to those maxima, which are safe for any range of scores. All need 3^n
+terms. The fast ranked Moebius transform is not used, since it subtracts and cluster weights span
+hundreds of orders of magnitude.
 
 *Sums of products* are matrix products. The index is split into high bits and the 7 lowest. For a
 fixed high part ``A`` of ``T`` the high parts of ``S - T`` run over the subsets of the complement
-of ``A``, and their low parts meet in one 128 x 128 matrix built from ``f(A, .)``.
+of ``A``, and the low parts are combined by one 128 x 128 matrix built from ``f(A, .)``.
 
 *The other two* halve on the leading bit, ``h_0 = f_0 * g_0`` and ``h_1 = f_0 * g_1 + f_1 * g_0``,
-by copying, so that the last three bits meet in 27 operations on long contiguous vectors.
+with copies, so that the last three bits need 27 operations on long contiguous vectors.
 
-Work is shared between threads by the leading bits of ``S``: each owns its part of the result.
-BLAS itself is held to one thread, since its own threads stall on machines that are shared.
+Work is divided between threads by the leading bits of ``S``: each writes its own part of the
+result. BLAS is limited to one thread, since its own threads stall on shared machines.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from bayes_lcs.runtime.checkpoints import Arrays
 from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import Tick
 
-__all__ = ["Course", "convolve", "convolve_max", "convolve_relative"]
+__all__ = ["ConvolutionCheckpoint", "convolve", "convolve_max", "convolve_relative"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -45,63 +45,64 @@ CHUNK_BITS = 12
 LEAF_BITS = 3
 THREAD_BITS = 3
 LONG_SIZE = 1 << 22
-LOOK_SECONDS = 0.5
+SAVE_SECONDS = 0.5
 
 
 class _Convolve(Protocol):
-    """The convolution of two contiguous parts.
+    """Convolution of two contiguous parts.
 
     Both are arrays over the same ``2**n`` subsets; ``target`` is the slice of the whole result to
-    which it belongs, for arithmetics that look something up there.
+    which it belongs, for semirings that use other values there.
     """
 
     def __call__(self, f: FloatArray, g: FloatArray, target: slice, /) -> FloatArray: ...
 
 
 def _ignore(_arrays: Callable[[], Arrays]) -> None:
-    """Nobody looks."""
+    """Save nothing."""
 
 
 @dataclass(frozen=True)
-class Course:
-    """Lets a long convolution be looked at on its way, and be gone on with later.
+class ConvolutionCheckpoint:
+    """Saves and resumes a long convolution.
 
     Attributes
     ----------
-    begun
-        What an earlier one had come to when it was looked at, or None.
-    look
-        Called now and then in the thread of the caller, with a function that tells.
+    state
+        Saved arrays from which to resume, or None.
+    save
+        Called every half a second in the thread of the caller, with a function that returns the
+        arrays to save.
     """
 
-    begun: Arrays | None = None
-    look: Callable[[Callable[[], Arrays]], None] = _ignore
+    state: Arrays | None = None
+    save: Callable[[Callable[[], Arrays]], None] = _ignore
 
 
-def _leading_bits(size: int) -> int:
-    """By how many bits work is shared: pieces of about a second, where it takes so long."""
+def _num_leading_bits(size: int) -> int:
+    """Return the number of leading bits that divide the work into tasks of about a second."""
     if size < 1 << (CHUNK_BITS + THREAD_BITS):
         return 0
     return THREAD_BITS + (size >= LONG_SIZE)
 
 
-def _shared_by_target(
+def _convolve_in_threads(
     f: FloatArray,
     g: FloatArray,
     out: FloatArray,
     join: np.ufunc,
     convolve_parts: _Convolve,
     tick: Tick | None,
-    course: Course,
+    checkpoint: ConvolutionCheckpoint,
 ) -> None:
-    """Join the convolutions of all pairs of leading bits, one task for each leading part of S."""
+    """Join the convolutions of all pairs of leading bits, one task per leading part of ``S``."""
     size = f.size
-    bits = _leading_bits(size)
+    bits = _num_leading_bits(size)
     width = size >> bits
     terms = 3 ** (width.bit_length() - 1)
     done = np.zeros(1 << bits, dtype=np.int64)
-    if course.begun is not None:
-        out[...], done[...] = course.begun["out"], course.begun["done"]
+    if checkpoint.state is not None:
+        out[...], done[...] = checkpoint.state["out"], checkpoint.state["done"]
     writing, stopped = Lock(), Event()
 
     def task(target: int) -> None:
@@ -136,28 +137,28 @@ def _shared_by_target(
             order = np.argsort(-popcounts(bits), kind="stable").tolist()
             under_way = {pool.submit(task, target) for target in order}
             while under_way:
-                ended, under_way = wait(under_way, LOOK_SECONDS, return_when=FIRST_COMPLETED)
+                ended, under_way = wait(under_way, SAVE_SECONDS, return_when=FIRST_COMPLETED)
                 for each in ended:
                     each.result()
-                course.look(so_far)
+                checkpoint.save(so_far)
         finally:
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-UNWATCHED = Course()
+NO_CHECKPOINT = ConvolutionCheckpoint()
 
 
 @lru_cache(maxsize=16)
 def _difference_index(low: int) -> IntArray:
-    """``index[r, s] = s - r`` where ``r`` is a subset of ``s``, else ``low`` (a zero pad)."""
+    """Return ``index[r, s] = s - r`` if ``r`` is a subset of ``s``, else ``low`` (a zero pad)."""
     r, s = np.arange(low)[:, None], np.arange(low)[None, :]
     return np.where((r & s) == r, s ^ r, low)
 
 
 @lru_cache(maxsize=16)
 def _disjoint_parts(high: int) -> list[IntArray]:
-    """For each high part, all high parts that share no bit with it."""
+    """Return for each high part all high parts that share no bit with it."""
     return [subsets_of((high - 1) ^ part) for part in range(high)]
 
 
@@ -172,6 +173,7 @@ def _products(f: FloatArray, g: FloatArray, _target: slice) -> FloatArray:
     out = np.zeros_like(rest)
     matrix = np.empty((low, low))
     for part, others in enumerate(_disjoint_parts(high)):
+        # matrix[r, s] = f(part, s - r), so that one product convolves the low bits of all others.
         np.take(padded[part], index, out=matrix, mode="clip")
         rows = rest[others]
         out[part | others] += (rows.reshape(-1, low) @ matrix).reshape(rows.shape)
@@ -179,20 +181,23 @@ def _products(f: FloatArray, g: FloatArray, _target: slice) -> FloatArray:
 
 
 def convolve(
-    f: FloatArray, g: FloatArray, tick: Tick | None = None, course: Course = UNWATCHED
+    f: FloatArray,
+    g: FloatArray,
+    tick: Tick | None = None,
+    checkpoint: ConvolutionCheckpoint = NO_CHECKPOINT,
 ) -> FloatArray:
-    """Sum-product subset convolution.
+    """Compute the sum-product subset convolution.
 
     Parameters
     ----------
     f : (2**n,)
         Non-negative weights of the part ``T``.
     g : (..., 2**n)
-        Non-negative values of the rest; leading axes are carried along.
+        Non-negative values of the rest; leading axes are batched.
     tick
-        Called often, from several threads, with the number of terms: ``3**n`` in all.
-    course
-        To look at it on its way, and to go on with what was begun.
+        Called often, from several threads, with the number of new terms; they sum to ``3**n``.
+    checkpoint
+        Saves the state at intervals, and holds the state from which to resume.
 
     Examples
     --------
@@ -200,14 +205,17 @@ def convolve(
     [10.0, 120.0]
     """
     out = np.zeros(g.shape)
-    _shared_by_target(f, g, out, np.add, _products, tick, course)
+    _convolve_in_threads(f, g, out, np.add, _products, tick, checkpoint)
     return out
 
 
 def convolve_max(
-    f: FloatArray, g: FloatArray, tick: Tick | None = None, course: Course = UNWATCHED
+    f: FloatArray,
+    g: FloatArray,
+    tick: Tick | None = None,
+    checkpoint: ConvolutionCheckpoint = NO_CHECKPOINT,
 ) -> FloatArray:
-    """Max-plus subset convolution ``h(S) = max_T f(T) + g(S - T)``.
+    """Compute the max-plus subset convolution ``h(S) = max_T f(T) + g(S - T)``.
 
     Examples
     --------
@@ -221,7 +229,7 @@ def convolve_max(
         return into
 
     out = np.full(f.size, -np.inf)
-    _shared_by_target(f, g, out, np.maximum, maxima, tick, course)
+    _convolve_in_threads(f, g, out, np.maximum, maxima, tick, checkpoint)
     return out
 
 
@@ -230,13 +238,13 @@ def convolve_relative(
     g: FloatArray,
     best: FloatArray,
     tick: Tick | None = None,
-    course: Course = UNWATCHED,
+    checkpoint: ConvolutionCheckpoint = NO_CHECKPOINT,
 ) -> FloatArray:
-    """``sum_T exp(f(T) + g(S - T) - best(S))``, with ``f`` and ``g`` in logs.
+    """Compute ``sum_T exp(f(T) + g(S - T) - best(S))``, with ``f`` and ``g`` in logs.
 
     With ``best`` from :func:`convolve_max` each result lies between one and the number of
-    partitions, whatever the range of the scores. Slower than :func:`convolve`: an exponential
-    for each of the 3^n terms.
+    partitions, for any range of the scores. It is slower than :func:`convolve`, with an
+    exponential for each of the 3^n terms.
     """
 
     def sums(f: FloatArray, g: FloatArray, target: slice) -> FloatArray:
@@ -245,15 +253,15 @@ def convolve_relative(
         return into
 
     out = np.zeros(f.size)
-    _shared_by_target(f, g, out, np.add, sums, tick, course)
+    _convolve_in_threads(f, g, out, np.add, sums, tick, checkpoint)
     return out
 
 
 class _Halving:
-    """Convolution by halving on the leading bit, in buffers that are made once.
+    """Convolution by halving on the leading bit, in buffers that are allocated once.
 
     Down to ``2**CHUNK_BITS`` the halves are slices. Below, level ``j`` holds the ``3**j`` pairs
-    of parts side by side as columns of ``(2**(k - j), 3**j)`` arrays, until ``LEAF_BITS`` remain.
+    of parts as columns of ``(2**(k - j), 3**j)`` arrays, until ``LEAF_BITS`` remain.
     """
 
     def __init__(self, size: int, join: np.ufunc) -> None:
@@ -267,7 +275,7 @@ class _Halving:
     def accumulate(
         self, f: FloatArray, g: FloatArray, into: FloatArray, best: FloatArray | None
     ) -> None:
-        """Join the convolution of ``f`` and ``g`` into ``into``."""
+        """Add or maximize the convolution of ``f`` and ``g`` into ``into``, as ``join`` does."""
         if f.size == len(self.f[0]):
             self.join(into, self._chunk(f, g, best), out=into)
             return
@@ -279,11 +287,11 @@ class _Halving:
 
     def _chunk(self, f: FloatArray, g: FloatArray, best: FloatArray | None) -> FloatArray:
         self.f[0][:, 0], self.g[0][:, 0] = f, g
-        _spread(self.f, (0, 0, 1))
-        _spread(self.g, (0, 1, 0))
+        _copy_halves(self.f, (0, 0, 1))
+        _copy_halves(self.g, (0, 1, 0))
         if best is not None:
             self.best[0][:, 0] = best
-            _spread(self.best, (0, 1, 1))
+            _copy_halves(self.best, (0, 1, 1))
         self._leaf(relative=best is not None)
         for level in range(len(self.out) - 1, 0, -1):
             three, above = self.out[level], self.out[level - 1]
@@ -307,8 +315,8 @@ class _Halving:
                     self.join(out[target], term, out=out[target])
 
 
-def _spread(levels: list[FloatArray], halves: tuple[int, int, int]) -> None:
-    """Copy the halves of each level side by side into the next."""
+def _copy_halves(levels: list[FloatArray], halves: tuple[int, int, int]) -> None:
+    """Copy the halves of each level as neighbouring columns into the next."""
     for above, below in pairwise(levels):
         half, width = len(below), above.shape[1]
         for position, which in enumerate(halves):

@@ -27,10 +27,11 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 CHUNK_BITS = 14
+"""Low bits of the index of a subset, which one chunk covers."""
 
 
 class _Term(NamedTuple):
-    """One addend of ``log m(T)``: ``sign * log (start)_n`` with ``n`` the members' sum."""
+    """One term ``sign * log (start)_n`` of ``log m(T)``, with ``n`` summed over members."""
 
     sign: float
     start: float
@@ -38,7 +39,7 @@ class _Term(NamedTuple):
 
 
 def _terms(counts: GroupCounts, feature_prior: FloatArray) -> list[_Term]:
-    """The cells (numerators) and feature totals (denominators) that are not zero everywhere."""
+    """Return the cells (numerators) and feature totals (denominators) that are not all zero."""
     schema = counts.schema
     totals = counts.feature_totals
     prior_totals = schema.sum_values(feature_prior)
@@ -52,7 +53,7 @@ def _terms(counts: GroupCounts, feature_prior: FloatArray) -> list[_Term]:
 
 
 def _lookup(start: float, max_count: int) -> Callable[[int, IntArray, FloatArray], FloatArray]:
-    """A function ``(shift, low, out) -> log (start)_{shift + low}``, by table where it fits."""
+    """Return a function ``(shift, low, out) -> log (start)_{shift + low}``, by table if it fits."""
     if max_count >= MAX_TABLE_ENTRIES:
 
         def evaluate(shift: int, low: IntArray, out: FloatArray) -> FloatArray:
@@ -70,7 +71,7 @@ def _lookup(start: float, max_count: int) -> Callable[[int, IntArray, FloatArray
 
 
 def log_block_marginals(counts: GroupCounts, feature_prior: FloatArray) -> FloatArray:
-    """``log m(T)`` of every subset of the groups, indexed by bit mask; shape ``(2**U,)``.
+    """Return ``log m(T)`` of every subset of the groups, indexed by bit mask; shape ``(2**U,)``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Subsets of at most a few dozen groups as bit masks: bit ``u`` set means group ``u`` is in."""
+"""Subsets of at most a few dozen groups as bit masks; bit ``u`` stands for group ``u``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ IntArray = NDArray[np.int64]
 
 
 def subsets_of(mask: int) -> IntArray:
-    """All subsets of a mask in increasing order, the empty one first.
+    """Return all subsets of a mask in increasing order, the empty one first.
 
     Examples
     --------
@@ -22,6 +22,7 @@ def subsets_of(mask: int) -> IntArray:
     """
     result = np.zeros(1, dtype=np.int64)
     rest = int(mask)
+    # Add the lowest bit first, so that the subsets stay in increasing order.
     while rest:
         bit = rest & -rest
         result = np.concatenate([result, result | bit])
@@ -30,9 +31,9 @@ def subsets_of(mask: int) -> IntArray:
 
 
 def subset_sums(values: NDArray[Any]) -> NDArray[Any]:
-    """``sum_{u in T} values[u]`` for every subset ``T``, indexed by mask; ``(2**U,)``.
+    """Return ``sum_{u in T} values[u]`` for every subset ``T``, indexed by mask; ``(2**U,)``.
 
-    Integers are added up in int64.
+    Integers are summed in int64.
     """
     sums = np.zeros(1, dtype=np.int64 if values.dtype.kind in "biu" else values.dtype)
     for value in values:
@@ -41,10 +42,10 @@ def subset_sums(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def popcounts(num_bits: int) -> IntArray:
-    """Number of members of every subset of ``num_bits`` groups."""
+    """Return the number of members of every subset of ``num_bits`` groups."""
     return subset_sums(np.ones(num_bits, dtype=np.int64))
 
 
 def members(mask: int) -> list[int]:
-    """The groups in a mask, in increasing order."""
+    """Return the groups in a mask, in increasing order."""
     return [u for u in range(int(mask).bit_length()) if mask >> u & 1]

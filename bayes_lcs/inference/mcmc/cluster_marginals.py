@@ -1,14 +1,13 @@
-"""Counts of a block as one flat vector, and ``log m(T)`` as one gather over it.
+"""Counts of a cluster as one flat vector, and ``log m(T)`` as one gather over it.
 
-For the samplers the counts ``n_{y,f,x}`` of a block and its totals ``n_{y,f,.}`` lie side by side
+The samplers store the counts ``n_{y,f,x}`` of a cluster and its totals ``n_{y,f,.}`` side by side
 on one axis of ``D`` dimensions. With ``sign = +1`` for cells and ``-1`` for totals and
 ``log (a)_n`` tabulated for every distinct prior ``a``,
 
     log m(T) = sum_d sign_d * table[offset_d + n_d],
 
-a single gather, the same for a cell and a total. Adding groups to a block adds their vectors.
-Dimensions in which no row can ever count are left out; one dummy dimension at the end, always
-zero in effect, takes the missing cells of rows.
+a single gather, the same for a cell and a total. Adding a group to a cluster adds its vector.
+One dummy dimension at the end, with sign zero, takes the missing cells of rows.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from bayes_lcs.core.dirichlet_jax import log_rising
 from bayes_lcs.core.schema import Schema
 
 __all__ = [
-    "BlockLayout",
-    "block_layout",
+    "CountLayout",
+    "count_layout",
     "group_vectors",
     "log_marginal",
     "row_dimensions",
@@ -38,8 +37,8 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
-class BlockLayout(NamedTuple):
-    """What is fixed while sampling: the dimensions, their priors and the look-up tables.
+class CountLayout(NamedTuple):
+    """Dimensions of the count vectors, their priors and the look-up tables.
 
     Attributes
     ----------
@@ -50,10 +49,10 @@ class BlockLayout(NamedTuple):
     scale : (D,)
         ``prior`` in units of a symmetric ``beta``: 1 for a cell, ``V_f`` for a total.
     offset : (D,)
-        Where the table of this dimension begins.
+        Index in ``table`` at which the entries of this dimension begin.
     table : (T,)
-        ``log (a)_n`` for every distinct prior, one after the other; empty if counts are too large
-        to tabulate.
+        ``log (a)_n`` for every distinct prior, concatenated; empty if counts are too large to
+        tabulate.
     """
 
     sign: jax.Array
@@ -64,17 +63,17 @@ class BlockLayout(NamedTuple):
 
 
 def _with_totals(schema: Schema, cells: NDArray) -> NDArray:
-    """``(..., L, C)`` to ``(..., L*C + L*F + 1)``: cells, totals, dummy."""
+    """Flatten ``(..., L, C)`` to ``(..., L*C + L*F + 1)``: cells, totals, dummy."""
     lead = cells.shape[:-2]
     parts = [cells, schema.sum_values(cells)]
     flat = [part.reshape(*lead, -1) for part in parts]
     return np.concatenate([*flat, np.zeros((*lead, 1), dtype=cells.dtype)], axis=-1)
 
 
-def block_layout(
+def count_layout(
     schema: Schema, feature_prior: FloatArray, max_count: int, max_entries: int = MAX_TABLE_ENTRIES
-) -> BlockLayout:
-    """Lay out the dimensions for counts up to ``max_count`` under priors ``(L, C)``."""
+) -> CountLayout:
+    """Build the layout for counts up to ``max_count`` under priors ``(L, C)``."""
     prior = _with_totals(schema, feature_prior)
     scale = _with_totals(schema, np.ones_like(feature_prior))
     sign = np.ones(prior.size)
@@ -87,7 +86,7 @@ def block_layout(
         table = np.concatenate([log_rising_table(start, max_count) for start in starts])
     else:
         length, table = 0, np.zeros(0)  # without tables, offsets of them might not fit their type
-    return BlockLayout(
+    return CountLayout(
         jnp.asarray(sign),
         jnp.asarray(prior),
         jnp.asarray(scale),
@@ -97,9 +96,9 @@ def block_layout(
 
 
 def group_vectors(counts: GroupCounts, num_latent: int = 0) -> NDArray[np.signedinteger]:
-    """The counts of every group as vectors ``(U, D)``.
+    """Return the counts of every group as vectors ``(U, D)``.
 
-    They are int32 if the sums over all groups fit, with ``num_latent`` rows more, else int64.
+    They are int32 if the sums over all groups, with ``num_latent`` more rows, fit, else int64.
     """
     vectors = _with_totals(counts.schema, counts.features)
     largest = int(vectors.sum(axis=0).max(initial=0)) + num_latent
@@ -107,7 +106,7 @@ def group_vectors(counts: GroupCounts, num_latent: int = 0) -> NDArray[np.signed
 
 
 def row_dimensions(schema: Schema, features: NDArray) -> NDArray[np.int32]:
-    """The dimensions to which each row adds one under each label, ``(M, L, 2F)``.
+    """Return the dimensions to which each row adds one under each label, ``(M, L, 2F)``.
 
     Missing cells point to the dummy dimension.
     """
@@ -127,7 +126,10 @@ def row_dimensions(schema: Schema, features: NDArray) -> NDArray[np.int32]:
 
 
 def row_presence(schema: Schema, features: NDArray) -> NDArray[np.int8]:
-    """The cells in which each row counts, whatever its label, and the features it has."""
+    """Return an indicator of the cells and features of each row, ``(M, C + F)``.
+
+    It does not depend on the label of the row.
+    """
     codes = np.asarray(features, dtype=np.int64)
     presence = np.zeros((len(codes), schema.num_cells + schema.num_features), dtype=np.int8)
     row, feature = np.nonzero(codes >= 0)
@@ -136,10 +138,10 @@ def row_presence(schema: Schema, features: NDArray) -> NDArray[np.int8]:
     return presence
 
 
-def log_marginal(layout: BlockLayout, counts: jax.Array) -> jax.Array:
-    """``log m`` of blocks with counts ``(..., D)``."""
+def log_marginal(layout: CountLayout, counts: jax.Array) -> jax.Array:
+    """Return ``log m`` of clusters with counts ``(..., D)``."""
     if layout.table.size:
-        # No count is outside of its table; checks would take longer than the look-up.
+        # Counts never exceed their table; bounds checks would cost more than the look-up.
         where = layout.offset + counts
         terms = layout.table.at[where].get(mode="promise_in_bounds", wrap_negative_indices=False)
     else:

@@ -1,11 +1,11 @@
-"""One sweep of the collapsed sampler for the sharing models with conjugate blocks.
+"""One sweep of the collapsed sampler for the sharing models with conjugate clusters.
 
-Invariant distribution: the posterior of all that is unknown, with ``phi`` and ``theta`` integrated
-out: the partition (clustered naive Bayes), missing labels, the concentration, the feature prior.
-The sweep composes the kernels of this folder; what a model does not leave open is skipped.
+Invariant distribution: the posterior of the partition (clustered naive Bayes), missing labels, the
+concentration and the feature prior, with ``phi`` and ``theta`` integrated out. The sweep composes
+the kernels of this folder; quantities that the model fixes are skipped.
 
-`pose` builds the problem from a sharing model and a table: where chains start, and how many
-slots for clusters they have. `build_kernel` makes the sweep.
+`build_problem` builds the problem from a sharing model and a table, including the initial states
+of the chains and the number of slots for clusters. `build_kernel` builds the sweep.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from bayes_lcs.core.priors import Gamma
 from bayes_lcs.inference.mcmc import crp_concentration as concentration_update
 from bayes_lcs.inference.mcmc import crp_gibbs, dirichlet_concentration, label_gibbs, split_merge
 from bayes_lcs.inference.mcmc.cluster_marginals import (
-    BlockLayout,
-    block_layout,
+    CountLayout,
+    count_layout,
     group_vectors,
     log_marginal,
     row_dimensions,
@@ -40,28 +40,28 @@ from bayes_lcs.inference.mcmc.cluster_marginals import (
 )
 from bayes_lcs.inference.mcmc.crp_gibbs import PartitionState
 from bayes_lcs.inference.mcmc.label_gibbs import LabelState, LatentRows
-from bayes_lcs.inference.mcmc.subsample_annealing import grown_partitions
+from bayes_lcs.inference.mcmc.subsample_annealing import grow_partitions
 
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
 
 __all__ = [
-    "Design",
     "ProblemData",
     "SharingProblem",
+    "SweepConfig",
     "SweepInfo",
     "SweepState",
     "build_kernel",
+    "build_problem",
     "init",
     "latent_rows",
-    "pose",
-    "start_of",
+    "resolve_start",
     "starting_partitions",
 ]
 
 
 class SweepState(NamedTuple):
-    """Everything unknown, and the counts that go with it."""
+    """Current values of all unknown quantities, and the counts that depend on them."""
 
     partition: PartitionState
     labels: LabelState | None
@@ -70,26 +70,26 @@ class SweepState(NamedTuple):
 
 
 class SweepInfo(NamedTuple):
-    """What is kept of each sweep.
+    """Values recorded after each sweep.
 
     Attributes
     ----------
     z : (U,)
         Slot of each group.
     num_clusters
-        Number of blocks.
+        Number of clusters.
     largest
-        Size of the largest block.
+        Size of the largest cluster.
     entropy
-        Entropy of the block sizes in nats.
+        Entropy of the cluster sizes in nats.
     log_joint
-        ``log P(X, Y, z)`` and the log densities of what is learned.
+        ``log P(X, Y, z)`` plus the log prior densities of the learned hyper-parameters.
     labels : (M,)
         Current labels of the rows without one.
     label_probabilities : (M, L)
         Conditional probabilities from which they were drawn.
     moved, split_merge_accepted
-        Groups that changed their block; accepted split-merge moves.
+        Number of groups that changed their cluster; number of accepted split-merge moves.
     """
 
     z: jax.Array
@@ -109,26 +109,26 @@ Kernel = Callable[..., tuple[SweepState, SweepInfo]]
 
 
 @dataclass(frozen=True)
-class Design:
-    """What is unknown, and shapes: everything that decides which program is compiled.
+class SweepConfig:
+    """Static configuration of the sweep; it determines the compiled program.
 
     Attributes
     ----------
-    knows_partition
-        Whether the model fixes the partition.
+    has_known_partition
+        True if the model fixes the partition.
     concentration, feature_prior
-        The priors of what is learned, or None.
+        Priors of learned hyper-parameters; None where they are fixed.
     scales
         Distinct scales of a symmetric feature prior, for its tables.
     max_count
-        Largest count there can be.
+        Upper bound of all counts.
     num_split_merge
-        Split-merge proposals a sweep.
+        Split-merge proposals per sweep.
     """
 
     num_groups: int
     num_labels: int
-    knows_partition: bool
+    has_known_partition: bool
     concentration: Gamma | None
     feature_prior: Gamma | None
     scales: tuple[float, ...]
@@ -136,28 +136,28 @@ class Design:
     num_split_merge: int
 
     def kernel(self, data: ProblemData) -> Kernel:
-        """The sweep over these data."""
+        """Build the sweep over these data."""
         return build_kernel(self, data)
 
 
 class ProblemData(NamedTuple):
-    """The arrays that the sweeps read and never change.
+    """Constant arrays of the sweeps.
 
     Attributes
     ----------
     layout
-        Dimensions and tables; of the prior mean where the feature prior is learned.
+        Dimensions and tables, at the prior mean if the feature prior is learned.
     vectors : (U, D)
         Counts of the labelled rows of each group.
     label_counts : (U, L)
-        Their labels; the first row carries all where the model shares ``phi``.
+        Label counts of each group; if the model shares ``phi``, all are in the first row.
     label_prior : (L,)
         Dirichlet parameters of the labels.
     rows
         The rows without a label, or None.
     """
 
-    layout: BlockLayout
+    layout: CountLayout
     vectors: jax.Array
     label_counts: jax.Array
     label_prior: jax.Array
@@ -165,26 +165,26 @@ class ProblemData(NamedTuple):
 
 
 def init(
-    design: Design,
+    config: SweepConfig,
     data: ProblemData,
     partition: jax.Array,
     concentration: jax.Array | float,
     num_slots: int,
     rng_key: jax.Array,
 ) -> SweepState:
-    """Start at a partition, with missing labels drawn given the known ones."""
+    """Return the state at a partition, with missing labels drawn given the known ones."""
     drawn = label_gibbs.draw_labels(rng_key, data.rows, data.label_counts, data.label_prior)
     labels, vectors = label_gibbs.init(data.rows, data.label_counts, data.vectors, drawn)
     return SweepState(
         crp_gibbs.init(data.layout, vectors, partition, num_slots),
         labels,
         jnp.asarray(concentration, dtype=float),
-        jnp.asarray(design.feature_prior.mean if design.feature_prior else 1.0, dtype=float),
+        jnp.asarray(config.feature_prior.mean if config.feature_prior else 1.0, dtype=float),
     )
 
 
 class _Tally(NamedTuple):
-    """What the moves of a sweep report, together."""
+    """Statistics of the moves of one sweep."""
 
     moved: jax.Array
     accepted: jax.Array
@@ -194,18 +194,18 @@ class _Tally(NamedTuple):
 Move = Callable[[jax.Array, SweepState, _Tally], tuple[SweepState, _Tally]]
 
 
-def layout_of(design: Design, data: ProblemData, beta: jax.Array) -> BlockLayout:
-    """Dimensions and tables, under a learned feature prior those of its present value."""
-    if design.feature_prior is None:
+def layout_of(config: SweepConfig, data: ProblemData, beta: jax.Array) -> CountLayout:
+    """Return the layout, with tables for the current ``beta`` if the feature prior is learned."""
+    if config.feature_prior is None:
         return data.layout
-    scales = np.asarray(design.scales)
-    return dirichlet_concentration.symmetric_layout(data.layout, scales, design.max_count, beta)
+    scales = np.asarray(config.scales)
+    return dirichlet_concentration.symmetric_layout(data.layout, scales, config.max_count, beta)
 
 
 def _conjugate_moves(
-    design: Design, data: ProblemData, layout: BlockLayout, temperature: Any, reverse: bool
+    config: SweepConfig, data: ProblemData, layout: CountLayout, temperature: Any, reverse: bool
 ) -> list[Move]:
-    """Moves of the partition and of missing labels, which need the tables of a feature prior."""
+    """Return the moves of the partition and of missing labels, which use the layout's tables."""
     moves: list[Move] = []
 
     def vectors_of(state: SweepState) -> jax.Array:
@@ -213,8 +213,8 @@ def _conjugate_moves(
 
     def sweep(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
         partition, vectors = state.partition, vectors_of(state)
-        if design.feature_prior is not None or state.labels is not None:
-            partition = crp_gibbs.forget(layout, vectors, partition)
+        if config.feature_prior is not None or state.labels is not None:
+            partition = crp_gibbs.invalidate_scores(layout, vectors, partition)
         update = crp_gibbs.build_kernel(layout, reverse)
         partition, info = update(key, partition, vectors, state.concentration, temperature)
         tally = tally._replace(moved=info.num_moved.astype(jnp.int32))
@@ -238,23 +238,25 @@ def _conjugate_moves(
         state = state._replace(partition=partition, labels=labels)
         return state, tally._replace(probabilities=info.probabilities)
 
-    if not design.knows_partition:
+    if not config.has_known_partition:
         moves.append(sweep)
-        if design.num_groups > 1:
-            moves += [split] * design.num_split_merge
+        if config.num_groups > 1:
+            moves += [split] * config.num_split_merge
     if data.rows is not None:
         moves.append(label)
     return moves
 
 
-def _prior_moves(design: Design, data: ProblemData, temperature: Any, reverse: bool) -> list[Move]:
-    """Moves of what is learned."""
+def _prior_moves(
+    config: SweepConfig, data: ProblemData, temperature: Any, reverse: bool
+) -> list[Move]:
+    """Return the moves of the learned hyper-parameters."""
     moves: list[Move] = []
-    gamma, learned = design.concentration, design.feature_prior
+    gamma, learned = config.concentration, config.feature_prior
 
     def concentrate(key: jax.Array, state: SweepState, tally: _Tally) -> tuple[SweepState, _Tally]:
         assert gamma is not None
-        move = concentration_update.build_kernel(gamma, design.num_groups)
+        move = concentration_update.build_kernel(gamma, config.num_groups)
         start = concentration_update.ConcentrationState(state.concentration)
         after, _ = move(key, start, (state.partition.sizes > 0).sum())
         return state._replace(concentration=after.concentration), tally
@@ -263,10 +265,10 @@ def _prior_moves(design: Design, data: ProblemData, temperature: Any, reverse: b
         assert learned is not None
         move = dirichlet_concentration.build_kernel(learned, data.layout, reverse)
         start = dirichlet_concentration.FeaturePriorState(state.beta)
-        after, _ = move(key, start, state.partition.blocks, temperature)
-        layout = layout_of(design, data, after.beta)
+        after, _ = move(key, start, state.partition.cluster_counts, temperature)
+        layout = layout_of(config, data, after.beta)
         partition = state.partition._replace(
-            log_marginals=log_marginal(layout, state.partition.blocks)
+            log_marginals=log_marginal(layout, state.partition.cluster_counts)
         )
         return state._replace(beta=after.beta, partition=partition), tally
 
@@ -277,40 +279,40 @@ def _prior_moves(design: Design, data: ProblemData, temperature: Any, reverse: b
     return moves
 
 
-def build_kernel(design: Design, data: ProblemData, reverse: bool = False) -> Kernel:
-    """The whole sweep, as ``kernel(rng_key, state, temperature=1.0)``.
+def build_kernel(config: SweepConfig, data: ProblemData, reverse: bool = False) -> Kernel:
+    """Build the whole sweep, ``kernel(rng_key, state, temperature=1.0)``.
 
-    At a temperature ``t`` the invariant distribution has the likelihood of the features to the
-    power ``t``. Reversed, the same moves are made in the opposite order, which is the reversal of
-    the sweep in time: each move by itself is reversible.
+    At a temperature ``t`` the invariant distribution has the likelihood of the features raised to
+    the power ``t``. With ``reverse`` the same moves are made in the opposite order, which is the
+    time reversal of the sweep, since each single move is reversible.
     """
-    log_joint = _build_log_joint(design, data)
+    log_joint = _build_log_joint(config, data)
 
     def kernel(
         rng_key: jax.Array, state: SweepState, temperature: Any = 1.0
     ) -> tuple[SweepState, SweepInfo]:
-        keys = iter(jax.random.split(rng_key, 4 + design.num_split_merge))
+        keys = iter(jax.random.split(rng_key, 4 + config.num_split_merge))
         zero = jnp.zeros((), dtype=jnp.int32)
-        tally = _Tally(zero, zero, jnp.zeros((0, design.num_labels)))
-        priors = _prior_moves(design, data, temperature, reverse)
+        tally = _Tally(zero, zero, jnp.zeros((0, config.num_labels)))
+        priors = _prior_moves(config, data, temperature, reverse)
         if reverse:
             for move in reversed(priors):
                 state, tally = move(next(keys), state, tally)
-        layout = layout_of(design, data, state.beta)
-        moves = _conjugate_moves(design, data, layout, temperature, reverse)
+        layout = layout_of(config, data, state.beta)
+        moves = _conjugate_moves(config, data, layout, temperature, reverse)
         for move in reversed(moves) if reverse else moves:
             state, tally = move(next(keys), state, tally)
         if not reverse:
             for move in priors:
                 state, tally = move(next(keys), state, tally)
-        return state, _info(design, state, tally, log_joint(state))
+        return state, _info(config, state, tally, log_joint(state))
 
     return kernel
 
 
-def _info(design: Design, state: SweepState, tally: _Tally, log_joint: jax.Array) -> SweepInfo:
+def _info(config: SweepConfig, state: SweepState, tally: _Tally, log_joint: jax.Array) -> SweepInfo:
     sizes = state.partition.sizes
-    share = sizes.astype(float) / design.num_groups  # of int32 alone it would be float32
+    share = sizes.astype(float) / config.num_groups  # of int32 alone it would be float32
     entropy = -jnp.where(sizes > 0, share * jnp.log(jnp.where(sizes > 0, share, 1.0)), 0.0).sum()
     return SweepInfo(
         z=state.partition.z.astype(jnp.uint16 if sizes.size < 2**16 else jnp.uint32),
@@ -327,33 +329,33 @@ def _info(design: Design, state: SweepState, tally: _Tally, log_joint: jax.Array
     )
 
 
-def _build_log_joint(design: Design, data: ProblemData) -> Callable[[SweepState], jax.Array]:
-    """``log P(X, Y, z)``, with the log prior densities of what is learned.
+def _build_log_joint(config: SweepConfig, data: ProblemData) -> Callable[[SweepState], jax.Array]:
+    """Build the function for ``log P(X, Y, z)`` plus the log prior densities of learned parameters.
 
-    What no sweep changes is computed here, once.
+    Terms that no sweep changes are computed here, once.
     """
 
     def log_labels(label_counts: jax.Array) -> jax.Array:
         return log_dirichlet_multinomial(label_counts, data.label_prior).sum()
 
     log_known_labels = log_labels(data.label_counts)
-    log_factorials = log_rising(1.0, jnp.arange(design.num_groups))
+    log_factorials = log_rising(1.0, jnp.arange(config.num_groups))
 
     def log_partition(state: SweepState) -> jax.Array:
-        """``log P(z | a)`` of the Chinese restaurant."""
+        """Return ``log P(z | a)`` of the Chinese restaurant process."""
         sizes = state.partition.sizes
         a = state.concentration
         inside = jnp.log(a) + log_factorials[jnp.maximum(sizes, 1) - 1]
-        return jnp.where(sizes > 0, inside, 0.0).sum() - log_rising(a, design.num_groups)
+        return jnp.where(sizes > 0, inside, 0.0).sum() - log_rising(a, config.num_groups)
 
     def log_joint(state: SweepState) -> jax.Array:
         total = state.partition.log_marginals.sum()
         total += log_known_labels if state.labels is None else log_labels(state.labels.label_counts)
-        if not design.knows_partition:
+        if not config.has_known_partition:
             total += log_partition(state)
         for gamma, value in (
-            (design.concentration, state.concentration),
-            (design.feature_prior, state.beta),
+            (config.concentration, state.concentration),
+            (config.feature_prior, state.beta),
         ):
             if gamma is not None:
                 total += log_gamma_density(value, gamma.shape, gamma.rate)
@@ -363,22 +365,22 @@ def _build_log_joint(design: Design, data: ProblemData) -> Callable[[SweepState]
 
 
 SPARE_SLOTS = 3
-MOST_SINGLETONS = 256
+MAX_SINGLETONS = 256
 
 STARTS = ("auto", "apart", "grown")
-MOST_APART = 1000
-"""With more groups than this, chains that start apart do not find each other: they are grown."""
+MAX_APART_GROUPS = 1000
+"""With more groups than this, chains that start far apart do not mix, and ``"auto"`` grows them."""
 
 
 def starting_partitions(num_groups: int, chains: int, rng: np.random.Generator) -> NDArray:
-    """Starts far apart, ``(chains, U)``: one block, singletons, random, random, ...
+    """Return overdispersed partitions ``(chains, U)``: one cluster, singletons, random, random, ...
 
-    Singletons only up to 256 groups; beyond, groups are dealt to 64 blocks, since every update
-    costs time in proportion to the number of blocks.
+    Beyond 256 groups a random partition into 64 clusters takes the place of the singletons, since
+    the time of an update is proportional to the number of clusters.
     """
     starts = np.zeros((chains, num_groups), dtype=np.int64)
     for chain in range(1, chains):
-        if chain == 1 and num_groups <= MOST_SINGLETONS:
+        if chain == 1 and num_groups <= MAX_SINGLETONS:
             starts[chain] = np.arange(num_groups)
         else:
             most = 64 if chain == 1 else int(rng.integers(2, max(min(num_groups, 64), 2) + 1))
@@ -387,60 +389,62 @@ def starting_partitions(num_groups: int, chains: int, rng: np.random.Generator) 
 
 
 def slots_for(used: int, num_groups: int) -> int:
-    """Number of slots for ``used`` blocks: some to spare, in steps so that few are compiled."""
+    """Return a number of slots for ``used`` clusters, with spare ones, in coarse steps.
+
+    Coarse steps keep the number of compiled programs small.
+    """
     wanted = used + SPARE_SLOTS
     step = 4 if wanted <= 64 else 32 if wanted <= 256 else 128
     return min(-(-wanted // step) * step, num_groups + 1)
 
 
-def resized(state: SweepState, num_slots: int) -> SweepState:
-    """All chains with ``num_slots`` slots; only empty ones may be cut."""
-    change = crp_gibbs.resize if num_slots > num_slots_of(state) else crp_gibbs.cut
-    return state._replace(partition=change(state.partition, num_slots))
+def with_num_slots(state: SweepState, num_slots: int) -> SweepState:
+    """Return all chains with ``num_slots`` slots; slots that are removed must be empty."""
+    return state._replace(partition=crp_gibbs.with_num_slots(state.partition, num_slots))
 
 
 def num_slots_of(state: SweepState) -> int:
-    """Number of slots, the same in all chains."""
+    """Return the number of slots, which is the same in all chains."""
     return int(state.partition.sizes.shape[-1])
 
 
-@partial(jax.jit, static_argnames=("design", "num_slots"))
-def _begin(
-    design: Design,
+@partial(jax.jit, static_argnames=("config", "num_slots"))
+def _init_chains(
+    config: SweepConfig,
     data: ProblemData,
     starts: jax.Array,
     keys: jax.Array,
     concentration: jax.Array,
     num_slots: int,
 ) -> SweepState:
-    """The first states of all chains."""
+    """Return the initial states of all chains."""
 
     def begin(start: jax.Array, key: jax.Array) -> SweepState:
-        return init(design, data, start, concentration, num_slots, key)
+        return init(config, data, start, concentration, num_slots, key)
 
     return jax.vmap(begin)(starts, keys)
 
 
-_packed = jax.jit(jax.vmap(crp_gibbs.packed))
+_relabel = jax.jit(jax.vmap(crp_gibbs.relabel))
 
 
 @dataclass(frozen=True)
 class SharingProblem:
-    """What the driver of chains asks of a model with conjugate blocks.
+    """Sampling problem of a sharing model with conjugate clusters, for the driver of chains.
 
     Attributes
     ----------
-    design, data
-        What decides the program, and the arrays that it reads.
+    config, data
+        Static configuration and arrays of the sweep.
     concentration
-        Where the concentration starts, or what it is.
+        Initial value of the concentration, or its fixed value.
     partition : (U,), optional
-        The partition, where the model knows it.
+        The partition, if the model fixes it.
     start_kind
-        How chains start: ``"apart"`` or ``"grown"``; nothing where the partition is known.
+        Kind of initial partitions, ``"apart"`` or ``"grown"``; empty if the partition is known.
     """
 
-    design: Design
+    config: SweepConfig
     data: ProblemData
     concentration: float
     partition: NDArray | None
@@ -449,55 +453,55 @@ class SharingProblem:
     def start(
         self, keys: jax.Array, rng: np.random.Generator, only: slice, progress: bool | None
     ) -> SweepState:
-        """The first states of chains, one for each key, or just those of ``only``."""
-        chains, num_groups = len(keys), self.design.num_groups
+        """Return the initial states of chains, one for each key, or only those of ``only``."""
+        chains, num_groups = len(keys), self.config.num_groups
         keys = keys[only]
         if self.partition is not None:
             starts = np.tile(self.partition, (len(keys), 1))
         elif self.start_kind == "grown":
             arrays = self.data
-            starts = grown_partitions(
+            starts = grow_partitions(
                 arrays.layout, arrays.vectors, self.concentration, keys, progress
             )
         else:
             starts = starting_partitions(num_groups, chains, rng)[only]
         slots = slots_for(int(starts.max()) + 1, num_groups)
         concentration = jnp.asarray(self.concentration)
-        return _begin(self.design, self.data, jnp.asarray(starts), keys, concentration, slots)
+        return _init_chains(self.config, self.data, jnp.asarray(starts), keys, concentration, slots)
 
-    def overflowed(self, state: SweepState) -> bool:
-        """Whether a chain ran out of slots, which voids the sweeps that led here."""
+    def out_of_slots(self, state: SweepState) -> bool:
+        """Return True if a chain ran out of slots, which invalidates its last sweeps."""
         return bool(state.partition.overflow.any())
 
-    def enlarged(self, state: SweepState) -> SweepState:
-        """The state with half as many slots again."""
+    def with_more_slots(self, state: SweepState) -> SweepState:
+        """Return the state with 50 % more slots."""
         now = num_slots_of(state)
-        return resized(state, slots_for(now + now // 2, self.design.num_groups))
+        return with_num_slots(state, slots_for(now + now // 2, self.config.num_groups))
 
-    def tidied(self, states: list[SweepState]) -> list[SweepState]:
-        """Occupied slots first, and fewer slots where most of them are empty."""
-        if self.design.knows_partition:
+    def compact(self, states: list[SweepState]) -> list[SweepState]:
+        """Move occupied slots to the front, and drop slots if at least half of them are spare."""
+        if self.config.has_known_partition:
             return states
-        states = [state._replace(partition=_packed(state.partition)) for state in states]
+        states = [state._replace(partition=_relabel(state.partition)) for state in states]
         sizes = np.concatenate([np.asarray(state.partition.sizes) for state in states])
-        wanted = slots_for(int((sizes > 0).sum(axis=1).max()), self.design.num_groups)
+        wanted = slots_for(int((sizes > 0).sum(axis=1).max()), self.config.num_groups)
         if 2 * wanted > num_slots_of(states[0]):
             return states
-        return [resized(state, wanted) for state in states]
+        return [with_num_slots(state, wanted) for state in states]
 
     def status(self, info: SweepInfo) -> str:
-        """The last draw of all chains in a few words."""
+        """Describe the last draws of all chains, for the progress bar."""
         clusters = np.asarray(info.num_clusters[:, -1])
         joint = np.asarray(info.log_joint[:, -1])
         return f"clusters {clusters.min()}-{clusters.max()}, log joint {joint.max():.1f}"
 
 
-def rounded_up(count: int) -> int:
-    """The next number with three leading bits: tables of nearly one size share a program.
+def round_up(count: int) -> int:
+    """Round up to a number with three leading bits, so that tables of similar size share a program.
 
     Examples
     --------
-    >>> [rounded_up(count) for count in (5, 17, 100, 3780)]
+    >>> [round_up(count) for count in (5, 17, 100, 3780)]
     [5, 20, 112, 4096]
     """
     step = 2 ** max(count.bit_length() - 3, 0)
@@ -505,7 +509,7 @@ def rounded_up(count: int) -> int:
 
 
 def latent_rows(data: GroupedTable, shares_labels: bool) -> LatentRows | None:
-    """The rows without a label, or None if all have one."""
+    """Return the rows without a label, or None if all rows have one."""
     latent = (data.labels < 0) & (data.groups >= 0)
     if not latent.any():
         return None
@@ -518,41 +522,41 @@ def latent_rows(data: GroupedTable, shares_labels: bool) -> LatentRows | None:
     )
 
 
-def start_of(start: str, num_groups: int) -> str:
-    """How chains start, by what was asked for."""
+def resolve_start(start: str, num_groups: int) -> str:
+    """Return the kind of initial partitions for the parameter ``start``."""
     if start not in STARTS:
         raise ValueError(f"start must be one of {', '.join(STARTS)}, got {start!r}")
     if start != "auto":
         return start
-    return "apart" if num_groups <= MOST_APART else "grown"
+    return "apart" if num_groups <= MAX_APART_GROUPS else "grown"
 
 
-def pose(
+def build_problem(
     model: Any, data: GroupedTable, num_split_merge: int = 1, start: str = "auto"
 ) -> SharingProblem:
-    """Lay out a model and a table for sampling."""
+    """Build the sampling problem of a sharing model and a table."""
     if not isinstance(model, KnownPartitionModel | PartitionModel):
         raise TypeError(
-            f"{getattr(model, 'name', type(model).__name__)} cannot be sampled by this sampler, "
-            "which is for NoSharing, CompleteSharing and ClusteredNaiveBayes"
+            f"{getattr(model, 'name', type(model).__name__)} cannot be sampled by collapsed Gibbs "
+            "sampling; use NoSharing, CompleteSharing, ClusteredNaiveBayes or Prototype"
         )
     schema = data.schema
     counts = data.counts()
     rows = latent_rows(data, model.shares_labels)
     unlabelled = 0 if rows is None else len(rows.group)
     num_rows = int(counts.labels.sum()) + unlabelled
-    max_count = rounded_up(num_rows)
+    max_count = round_up(num_rows)
     learned = model.feature_prior if isinstance(model.feature_prior, Gamma) else None
     prior = (
         np.full((schema.num_labels, schema.num_cells), learned.mean)
         if learned
         else model.feature_parameters(schema)
     )
-    layout = block_layout(schema, prior, max_count)
+    layout = count_layout(schema, prior, max_count)
     if not layout.table.size:
-        # Too long for tables; but no count exceeds the number of rows under one label.
+        # Counts are too large for tables. Tighter bound: the number of rows under one label.
         max_count = int(counts.labels.sum(axis=0).max()) + unlabelled
-        layout = block_layout(schema, prior, max_count)
+        layout = count_layout(schema, prior, max_count)
     partition = None
     if isinstance(model, KnownPartitionModel):
         partition = model.partition(counts.num_groups)
@@ -561,10 +565,10 @@ def pose(
         label_counts = np.zeros_like(counts.labels)
         label_counts[0] = counts.labels.sum(axis=0)
     spec = getattr(model, "concentration", 1.0)
-    design = Design(
+    config = SweepConfig(
         num_groups=counts.num_groups,
         num_labels=schema.num_labels,
-        knows_partition=partition is not None,
+        has_known_partition=partition is not None,
         concentration=spec if isinstance(spec, Gamma) else None,
         feature_prior=learned,
         scales=tuple(np.unique(np.asarray(layout.scale)).tolist()),
@@ -579,5 +583,5 @@ def pose(
         rows,
     )
     first = spec.mean if isinstance(spec, Gamma) else spec
-    kind = start_of(start, counts.num_groups) if partition is None else ""
-    return SharingProblem(design, arrays, float(first), partition, kind)
+    kind = resolve_start(start, counts.num_groups) if partition is None else ""
+    return SharingProblem(config, arrays, float(first), partition, kind)

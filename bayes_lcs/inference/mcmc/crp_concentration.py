@@ -5,7 +5,7 @@ under ``a ~ Gamma(shape, rate)``,
 
     p(a | K, U)  proportional to  Gamma(a; shape, rate) a^K Gamma(a) / Gamma(a + U),
 
-on which the data bear through ``K`` alone. The ratio of Gamma functions is
+which depends on the data through ``K`` alone. The ratio of Gamma functions is
 ``(1 + U / a) B(a + 1, U) / Gamma(U)``, so with ``eta | a ~ Beta(a + 1, U)`` (their section 6)
 
     a | eta, K  ~  w Gamma(shape + K, r) + (1 - w) Gamma(shape + K - 1, r),     r = rate - log eta,
@@ -52,9 +52,9 @@ def init(prior: Gamma) -> ConcentrationState:
 
 
 def build_kernel(prior: Gamma, num_groups: int) -> Kernel:
-    """The update for ``num_groups`` groups, as ``kernel(rng_key, state, num_clusters)``.
+    """Build the update ``kernel(rng_key, state, num_clusters)`` for ``num_groups`` groups.
 
-    Pure, and free of the data: it may be jitted, scanned and vmapped over chains.
+    The kernel is a pure function; it may be jitted, scanned and vmapped over chains.
 
     Examples
     --------
@@ -88,6 +88,6 @@ def build_kernel(prior: Gamma, num_groups: int) -> Kernel:
 
 
 def _log_beta(rng_key: jax.Array, a: jax.Array, b: float) -> jax.Array:
-    """Log of a draw from ``Beta(a, b)``, good where the draw is so near 1 that its log is lost."""
+    """Return the log of a draw from ``Beta(a, b)``, accurate also for draws close to 1."""
     log_x, log_y = jax.random.loggamma(rng_key, jnp.stack([a, jnp.full_like(a, b)]))
     return -jnp.logaddexp(0.0, log_y - log_x)

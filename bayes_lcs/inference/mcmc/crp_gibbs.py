@@ -1,27 +1,28 @@
-"""Collapsed Gibbs updates of the partition: each group in turn leaves its block and chooses anew.
+"""Collapsed Gibbs updates of the partition, one group after the other.
 
 Invariant distribution: ``P(z | X, Y)`` of clustered naive Bayes. With all parameters integrated
-out (thesis A.43; A.44 put right),
+out (thesis A.43; A.44 corrected),
 
-    P(z_u = k | rest)  proportional to  |T_k| m(T_k + u) / m(T_k)   for a block without u,
-                                        a m({u})                    for a new block.
+    P(z_u = k | rest)  proportional to  |T_k| m(T_k + u) / m(T_k)   for a cluster without u,
+                                        a m({u})                    for a new cluster.
 
-Blocks live in ``K`` slots, more than there are blocks; a new one takes the first free slot. When a
-draw wants a new block and no slot is free, ``overflow`` is set and the sweep is void: the driver
-throws it away, makes more slots and repeats it with the same key. Draws use one uniform number
-and a running sum over the slots, so that empty slots at the end change nothing.
+Clusters are stored in ``K`` slots, of which some are free; a new cluster takes the first free one.
+If a draw opens a new cluster and no slot is free, ``overflow`` is set and the sweep is invalid: the
+driver discards it, adds slots and repeats it with the same key. A draw uses one uniform number and
+a running sum over the slots, so that empty slots at the end change nothing.
 
-**What is known is not computed again.** The score of a group in a block,
+**Scores are cached.** The score of a group in a cluster,
 
-    log m(T_k + u) - log m(T_k)  elsewhere,    log m(T_k) - log m(T_k - u)  in its own block,
+    log m(T_k + u) - log m(T_k)  elsewhere,    log m(T_k) - log m(T_k - u)  in its own cluster,
 
-stays right until the block changes. Every group keeps its scores and the time at which all of them
-were right, every block the time at which it last changed: an update computes only what is newer,
-which in a settled partition is nothing.
+stays valid until the cluster changes. A version counter increases with every change. Each group
+stores the version at which all of its scores were valid, each cluster the version of its last
+change: an update computes only the scores that are older, which once the partition is stable are
+none.
 
-**A sweep in which nobody would move is not made.** After a sweep without a move every group keeps
-the part of the unit interval that leaves it where it is. Until a block or a parameter changes, a
-sweep whose uniform numbers all fall into their parts would end where it began.
+**Sweeps without moves are skipped.** After a sweep in which no group moved, each group stores the
+interval of its uniform number that leaves it in its cluster. Until a cluster or a parameter
+changes, a sweep whose uniform numbers all fall into these intervals is the identity.
 """
 
 from __future__ import annotations
@@ -32,47 +33,47 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, log_marginal
 
 __all__ = [
     "PartitionInfo",
     "PartitionState",
     "build_kernel",
-    "cut",
     "draw_index",
-    "forget",
+    "increment_version",
     "init",
-    "mark_changed",
-    "packed",
-    "resize",
+    "invalidate_scores",
+    "relabel",
+    "with_num_slots",
 ]
 
-FEW = 4  # stale scores are few if they are at most one in so many
+STALE_DIVISOR = 4
+"""Stale scores are computed one by one if at most one score in four is stale, else all at once."""
 
 
-class Rest(NamedTuple):
-    """What leaves every group where it is: a uniform number in ``[low, high) / total``.
+class StayIntervals(NamedTuple):
+    """Intervals ``[low, high) / total`` of the uniform draw for which each group keeps its cluster.
 
     Attributes
     ----------
     low, high, total : (U,)
-        Running sums of the weights before and with the group's own slot, and of all.
-    clock
-        When this was so; -1 if a group has moved since.
+        Running sums of the weights before and including the group's own slot, and of all slots.
+    version
+        Version of the partition for which they hold; -1 if a group has moved since.
     concentration, temperature
-        For which it was so.
+        Parameters for which they hold.
     """
 
     low: jax.Array
     high: jax.Array
     total: jax.Array
-    clock: jax.Array
+    version: jax.Array
     concentration: jax.Array
     temperature: jax.Array
 
 
 class PartitionState(NamedTuple):
-    """A partition and the counts of its blocks.
+    """A partition, the counts of its clusters, and cached scores.
 
     Attributes
     ----------
@@ -80,63 +81,63 @@ class PartitionState(NamedTuple):
         Slot of each group.
     sizes : (K,)
         Number of groups in each slot.
-    blocks : (K, D)
+    cluster_counts : (K, D)
         Counts of each slot.
     log_marginals : (K,)
         ``log m`` of each slot.
     overflow
-        Whether a draw found no free slot.
+        True if a draw found no free slot.
     scores : (U, K)
         Score of each group in each slot.
-    known : (U,)
-        When all scores of a group were right; -1 for never.
-    changed : (K,)
-        When each slot last changed.
-    clock
+    score_version : (U,)
+        Version at which all scores of a group were valid; -1 if they never were.
+    cluster_version : (K,)
+        Version of the last change of each slot.
+    version
         Number of changes so far.
-    alone : (U,)
-        ``log m`` of each group by itself.
-    rest
-        What leaves every group where it is.
+    log_singleton : (U,)
+        ``log m`` of each group as a cluster of its own.
+    stay_intervals
+        Intervals of the uniform draws that change nothing.
     """
 
     z: jax.Array
     sizes: jax.Array
-    blocks: jax.Array
+    cluster_counts: jax.Array
     log_marginals: jax.Array
     overflow: jax.Array
     scores: jax.Array
-    known: jax.Array
-    changed: jax.Array
-    clock: jax.Array
-    alone: jax.Array
-    rest: Rest
+    score_version: jax.Array
+    cluster_version: jax.Array
+    version: jax.Array
+    log_singleton: jax.Array
+    stay_intervals: StayIntervals
 
 
-class _Blocks(NamedTuple):
-    """What an update may change of all groups' state; the rest is a group's own."""
+class _Carry(NamedTuple):
+    """The part of the state that is carried from the update of one group to the next."""
 
     sizes: jax.Array
-    blocks: jax.Array
+    cluster_counts: jax.Array
     log_marginals: jax.Array
     overflow: jax.Array
-    changed: jax.Array
-    clock: jax.Array
+    cluster_version: jax.Array
+    version: jax.Array
 
 
 class _Step(NamedTuple):
-    """What one update reads of its group."""
+    """The input of one update: the group's slot, counts, uniform number and cached scores."""
 
     own: jax.Array
     vector: jax.Array
     uniform: jax.Array
-    log_alone: jax.Array
+    log_singleton: jax.Array
     scores: jax.Array
-    known: jax.Array
+    score_version: jax.Array
 
 
 class PartitionInfo(NamedTuple):
-    """How many groups changed their block."""
+    """Number of groups that changed their cluster."""
 
     num_moved: jax.Array
 
@@ -145,17 +146,20 @@ Kernel = Callable[..., tuple[PartitionState, PartitionInfo]]
 
 
 def init(
-    layout: BlockLayout, vectors: jax.Array, partition: jax.Array, num_slots: int
+    layout: CountLayout, vectors: jax.Array, partition: jax.Array, num_slots: int
 ) -> PartitionState:
-    """State of a partition with labels below ``num_slots``; ``vectors`` is ``(U, D)``."""
+    """Return the state at a partition; ``vectors`` is ``(U, D)``.
+
+    Labels of the partition must be below ``num_slots``.
+    """
     z = jnp.asarray(partition, dtype=jnp.int32)
-    blocks = jax.ops.segment_sum(vectors, z, num_slots)
+    cluster_counts = jax.ops.segment_sum(vectors, z, num_slots)
     sizes = jax.ops.segment_sum(jnp.ones_like(z), z, num_slots)
-    log_marginals = log_marginal(layout, blocks)
+    log_marginals = log_marginal(layout, cluster_counts)
     return PartitionState(
         z,
         sizes,
-        blocks,
+        cluster_counts,
         log_marginals,
         jnp.asarray(False),
         jnp.zeros((z.size, num_slots), dtype=log_marginals.dtype),
@@ -163,97 +167,97 @@ def init(
         jnp.zeros(num_slots, dtype=jnp.int64),
         jnp.zeros((), dtype=jnp.int64),
         log_marginal(layout, vectors),
-        _no_rest(z.size, log_marginals.dtype),
+        _empty_stay_intervals(z.size, log_marginals.dtype),
     )
 
 
-def _no_rest(num_groups: int, dtype: jnp.dtype) -> Rest:
+def _empty_stay_intervals(num_groups: int, dtype: jnp.dtype) -> StayIntervals:
     nothing, zero = jnp.zeros(num_groups, dtype=dtype), jnp.zeros((), dtype=dtype)
-    return Rest(nothing, nothing, nothing, jnp.asarray(-1, dtype=jnp.int64), zero, zero)
+    return StayIntervals(nothing, nothing, nothing, jnp.asarray(-1, dtype=jnp.int64), zero, zero)
 
 
-def forget(layout: BlockLayout, vectors: jax.Array, state: PartitionState) -> PartitionState:
-    """The state without its scores: the counts of groups, or the prior, have changed."""
-    return _restless(state)._replace(
-        known=jnp.full_like(state.known, -1), alone=log_marginal(layout, vectors)
+def invalidate_scores(
+    layout: CountLayout, vectors: jax.Array, state: PartitionState
+) -> PartitionState:
+    """Mark all scores as stale, after the counts of groups or the prior have changed."""
+    return _drop_stay_intervals(state)._replace(
+        score_version=jnp.full_like(state.score_version, -1),
+        log_singleton=log_marginal(layout, vectors),
     )
 
 
-def _restless(state: PartitionState) -> PartitionState:
-    """The state without what leaves its groups where they are."""
-    return state._replace(rest=state.rest._replace(clock=jnp.full_like(state.rest.clock, -1)))
+def _drop_stay_intervals(state: PartitionState) -> PartitionState:
+    """Mark the stay intervals as invalid."""
+    return state._replace(
+        stay_intervals=state.stay_intervals._replace(
+            version=jnp.full_like(state.stay_intervals.version, -1)
+        )
+    )
 
 
-def mark_changed(state: PartitionState, slots: jax.Array) -> PartitionState:
-    """The state in which some slots ``(n,)`` have just changed."""
-    clock = state.clock + 1
-    return state._replace(changed=state.changed.at[slots].set(clock), clock=clock)
+def increment_version(state: PartitionState, slots: jax.Array) -> PartitionState:
+    """Record that some slots ``(n,)`` have changed."""
+    version = state.version + 1
+    return state._replace(
+        cluster_version=state.cluster_version.at[slots].set(version), version=version
+    )
 
 
-def packed(state: PartitionState) -> PartitionState:
-    """Number the slots by first occurrence, the empty ones last."""
+def relabel(state: PartitionState) -> PartitionState:
+    """Renumber the slots by first occurrence, with the empty ones last."""
     num_groups, num_slots = state.z.size, state.sizes.size
     first = jax.ops.segment_min(jnp.arange(num_groups), state.z, num_slots)
     order = jnp.argsort(jnp.where(state.sizes > 0, first, num_groups), stable=True)
     rank = jnp.zeros_like(order).at[order].set(jnp.arange(num_slots))
-    return _restless(state)._replace(
+    return _drop_stay_intervals(state)._replace(
         z=rank[state.z].astype(state.z.dtype),
         sizes=state.sizes[order],
-        blocks=state.blocks[order],
+        cluster_counts=state.cluster_counts[order],
         log_marginals=state.log_marginals[order],
         scores=state.scores[:, order],
-        changed=state.changed[order],
+        cluster_version=state.cluster_version[order],
     )
 
 
-def resize(state: PartitionState, num_slots: int) -> PartitionState:
-    """The same partition with more slots, empty ones added at the end."""
+def with_num_slots(state: PartitionState, num_slots: int) -> PartitionState:
+    """Return the same partition with more slots, or with fewer if the last ones are empty."""
     more = num_slots - state.sizes.shape[-1]
 
-    def pad(array: jax.Array, axis: int) -> jax.Array:
+    def resize(array: jax.Array, axis: int) -> jax.Array:
+        if more < 0:
+            return jax.lax.slice_in_dim(array, 0, num_slots, axis=axis)
         widths = [(0, 0)] * array.ndim
         widths[axis] = (0, more)
         return jnp.pad(array, widths)
 
     return state._replace(
-        sizes=pad(state.sizes, -1),
-        blocks=pad(state.blocks, -2),
-        log_marginals=pad(state.log_marginals, -1),
+        sizes=resize(state.sizes, -1),
+        cluster_counts=resize(state.cluster_counts, -2),
+        log_marginals=resize(state.log_marginals, -1),
         overflow=jnp.zeros_like(state.overflow),
-        scores=pad(state.scores, -1),
-        changed=pad(state.changed, -1),
-    )
-
-
-def cut(state: PartitionState, num_slots: int) -> PartitionState:
-    """The same partition with its first slots only; the others must be empty."""
-    return state._replace(
-        sizes=state.sizes[..., :num_slots],
-        blocks=state.blocks[..., :num_slots, :],
-        log_marginals=state.log_marginals[..., :num_slots],
-        scores=state.scores[..., :num_slots],
-        changed=state.changed[..., :num_slots],
+        scores=resize(state.scores, -1),
+        cluster_version=resize(state.cluster_version, -1),
     )
 
 
 def draw_index(uniform: jax.Array, log_weights: jax.Array) -> jax.Array:
-    """Index drawn in proportion to ``exp(log_weights)`` by one uniform number."""
+    """Draw an index in proportion to ``exp(log_weights)`` by one uniform number."""
     weights = jnp.exp(log_weights - log_weights.max())
     running = jnp.cumsum(weights)
     return jnp.argmax(running > uniform * running[-1]).astype(jnp.int32)
 
 
 class _Draw(NamedTuple):
-    """A slot, whether the draw fell behind all slots, and the running sums it was drawn by."""
+    """A drawn slot, a flag for a draw beyond the last slot, and the running sums of the weights."""
 
     slot: jax.Array
-    lost: jax.Array
+    no_slot: jax.Array
     running: jax.Array
     total: jax.Array
 
 
 def _draw_slot(uniform: jax.Array, log_weights: jax.Array, log_rest: jax.Array) -> _Draw:
-    """Draw a slot in proportion to its weight; what is left over comes after the last."""
+    """Draw a slot in proportion to its weight; the weight ``log_rest`` lies beyond the last one."""
     top = jnp.maximum(log_weights.max(), log_rest)
     weights = jnp.exp(log_weights - top)
     slots = jnp.arange(weights.size)
@@ -264,28 +268,31 @@ def _draw_slot(uniform: jax.Array, log_weights: jax.Array, log_rest: jax.Array) 
     return _Draw(below, below == weights.size, running, total)
 
 
-def _moved(blocks: jax.Array, vector: jax.Array, source: jax.Array, goal: jax.Array) -> jax.Array:
-    """Counts ``(K, D)`` after a vector has gone from one slot to another, updated in place."""
+def _move_vector(
+    cluster_counts: jax.Array, vector: jax.Array, source: jax.Array, goal: jax.Array
+) -> jax.Array:
+    """Move a vector from one slot to another in the counts ``(K, D)``, in place."""
     put = jax.lax.dynamic_update_index_in_dim
-    blocks = put(blocks, blocks[source] - vector, source, 0)
-    return put(blocks, blocks[goal] + vector, goal, 0)
+    cluster_counts = put(cluster_counts, cluster_counts[source] - vector, source, 0)
+    return put(cluster_counts, cluster_counts[goal] + vector, goal, 0)
 
 
-def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
-    """One sweep of all groups: ``kernel(rng_key, state, vectors, concentration, temperature)``.
+def build_kernel(layout: CountLayout, reverse: bool = False) -> Kernel:
+    """Build a sweep, ``kernel(rng_key, state, vectors, concentration, temperature)``.
 
     ``vectors`` ``(U, D)`` are the groups' counts, which latent labels may change between sweeps.
-    At a temperature ``t`` every ``m`` counts to the power ``t``; reversed, the last group is first.
+    At a temperature ``t`` every ``m`` is raised to the power ``t``; with ``reverse`` the groups are
+    updated from the last to the first.
     """
 
-    def score(carry: _Blocks, vector: jax.Array, slot: jax.Array, own: jax.Array) -> jax.Array:
-        """Score of a group in slots ``(...)``: what its rows add, or have added, to ``log m``."""
+    def score(carry: _Carry, vector: jax.Array, slot: jax.Array, own: jax.Array) -> jax.Array:
+        """Return the score of a group in slots ``(...)``, its contribution to their ``log m``."""
         sign = jnp.where(slot == own, -1, 1)
-        without = log_marginal(layout, carry.blocks[slot] + sign[..., None] * vector)
+        without = log_marginal(layout, carry.cluster_counts[slot] + sign[..., None] * vector)
         return sign * (without - carry.log_marginals[slot])
 
-    def refreshed(carry: _Blocks, step: _Step, stale: jax.Array) -> jax.Array:
-        """The scores of a group, the stale ones computed: one by one if few, else all at once."""
+    def refresh_scores(carry: _Carry, step: _Step, stale: jax.Array) -> jax.Array:
+        """Return the scores of a group after computing the stale ones."""
         num_slots = stale.size
         all_slots = jnp.arange(num_slots)
 
@@ -300,45 +307,48 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
             return jax.lax.while_loop(lambda state: state[1].any(), body, (step.scores, stale))[0]
 
         return jax.lax.cond(
-            stale.sum() <= num_slots // FEW,
+            stale.sum() <= num_slots // STALE_DIVISOR,
             one_by_one,
             lambda: score(carry, step.vector, all_slots, step.own),
         )
 
     def update(
-        carry: _Blocks, step: _Step, log_concentration: jax.Array, temperature: jax.Array
-    ) -> tuple[_Blocks, tuple[jax.Array, ...]]:
+        carry: _Carry, step: _Step, log_concentration: jax.Array, temperature: jax.Array
+    ) -> tuple[_Carry, tuple[jax.Array, ...]]:
         # Comparisons with the slot numbers in place of indexed updates: they fuse into one loop.
         slots = jnp.arange(carry.sizes.size, dtype=jnp.int32)
         is_own = slots == step.own
-        stale = (carry.changed > step.known) & (carry.sizes > 0)
-        scores = refreshed(carry, step, stale)
+        # Scores of slots that changed after they were computed; those of empty slots are not used.
+        stale = (carry.cluster_version > step.score_version) & (carry.sizes > 0)
+        scores = refresh_scores(carry, step, stale)
         sizes = carry.sizes - is_own
         occupied = sizes > 0
         none_free = occupied.all()
         is_free = (slots == jnp.argmin(occupied)) & ~none_free
-        alone = log_concentration + temperature * step.log_alone
+        new_cluster = log_concentration + temperature * step.log_singleton
         weights = jnp.where(occupied, jnp.log(sizes) + temperature * scores, -jnp.inf)
-        weights = jnp.where(is_free, alone, weights)
-        # With no slot free, a new block's share comes last, and a draw must not fall into it.
-        draw = _draw_slot(step.uniform, weights, jnp.where(none_free, alone, -jnp.inf))
-        new = jnp.where(draw.lost, step.own, draw.slot)
+        weights = jnp.where(is_free, new_cluster, weights)
+        # With no slot free, the weight of a new cluster comes last, and a draw there is invalid.
+        draw = _draw_slot(step.uniform, weights, jnp.where(none_free, new_cluster, -jnp.inf))
+        new = jnp.where(draw.no_slot, step.own, draw.slot)
         moved = new != step.own
         is_new = slots == new
-        clock = carry.clock + moved
-        gain = jnp.where(is_free, step.log_alone, scores)
+        version = carry.version + moved
+        # Scores are differences of log m: add the new cluster's, subtract the old one's.
+        gain = jnp.where(is_free, step.log_singleton, scores)
         change = jnp.where(is_new, gain, 0.0) - jnp.where(is_own, scores, 0.0)
-        carry = _Blocks(
+        carry = _Carry(
             sizes + is_new,
-            _moved(carry.blocks, jnp.where(moved, step.vector, 0), step.own, new),
+            _move_vector(carry.cluster_counts, jnp.where(moved, step.vector, 0), step.own, new),
             carry.log_marginals + jnp.where(moved, change, 0.0),
-            carry.overflow | draw.lost,
-            jnp.where(moved & (is_own | is_new), clock, carry.changed),
-            clock,
+            carry.overflow | draw.no_slot,
+            jnp.where(moved & (is_own | is_new), version, carry.cluster_version),
+            version,
         )
+        # The group stays if its uniform number times the total falls into [low, high).
         low = jnp.where(slots == step.own - 1, draw.running, 0.0).sum()
         high = jnp.where(is_own, draw.running, 0.0).sum()
-        return carry, (new, scores, clock - moved, low, high, draw.total)
+        return carry, (new, scores, version - moved, low, high, draw.total)
 
     def sweep(
         state: PartitionState,
@@ -348,30 +358,36 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
         temperature: jax.Array,
     ) -> PartitionState:
         log_concentration = jnp.log(concentration)
-        blocks, (z, scores, known, low, high, total) = jax.lax.scan(
+        after, (z, scores, score_version, low, high, total) = jax.lax.scan(
             lambda carry, step: update(carry, step, log_concentration, temperature),
-            _Blocks(
+            _Carry(
                 state.sizes,
-                state.blocks,
+                state.cluster_counts,
                 state.log_marginals,
                 state.overflow,
-                state.changed,
-                state.clock,
+                state.cluster_version,
+                state.version,
             ),
             _Step(
                 state.z,
                 vectors,
                 uniforms,
-                state.alone,
+                state.log_singleton,
                 state.scores,
-                state.known,
+                state.score_version,
             ),
             reverse=reverse,
         )
-        at_rest = (blocks.clock == state.clock) & ~blocks.overflow
-        clock = jnp.where(at_rest, blocks.clock, -1)
-        rest = Rest(low, high, total, clock, concentration, temperature)
-        return state._replace(z=z, scores=scores, known=known, rest=rest, **blocks._asdict())
+        at_rest = (after.version == state.version) & ~after.overflow
+        version = jnp.where(at_rest, after.version, -1)
+        stay_intervals = StayIntervals(low, high, total, version, concentration, temperature)
+        return state._replace(
+            z=z,
+            scores=scores,
+            score_version=score_version,
+            stay_intervals=stay_intervals,
+            **after._asdict(),
+        )
 
     def kernel(
         rng_key: jax.Array,
@@ -384,7 +400,7 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
         uniforms = jax.random.uniform(rng_key, state.z.shape, dtype=dtype)
         parameters = [jnp.asarray(value, dtype=dtype) for value in (concentration, temperature)]
         after = jax.lax.cond(
-            _all_stay(state, uniforms, *parameters),
+            _all_groups_stay(state, uniforms, *parameters),
             lambda: state,
             lambda: sweep(state, vectors, uniforms, *parameters),
         )
@@ -393,15 +409,15 @@ def build_kernel(layout: BlockLayout, reverse: bool = False) -> Kernel:
     return kernel
 
 
-def _all_stay(
+def _all_groups_stay(
     state: PartitionState, uniforms: jax.Array, concentration: jax.Array, temperature: jax.Array
 ) -> jax.Array:
-    """Whether these numbers leave every group where it is."""
-    rest = state.rest
-    goals = uniforms * rest.total
+    """Return True if these uniform numbers leave every group in its cluster."""
+    intervals = state.stay_intervals
+    goals = uniforms * intervals.total
     return (
-        (rest.clock == state.clock)
-        & (rest.concentration == concentration)
-        & (rest.temperature == temperature)
-        & ((rest.low <= goals) & (goals < rest.high)).all()
+        (intervals.version == state.version)
+        & (intervals.concentration == concentration)
+        & (intervals.temperature == temperature)
+        & ((intervals.low <= goals) & (goals < intervals.high)).all()
     )

@@ -1,7 +1,7 @@
 """Learned feature prior: Metropolis updates of one symmetric ``beta``.
 
-Invariant distribution: ``p(beta | blocks)`` proportional to ``Gamma(beta; shape, rate)`` times the
-marginals ``m(T | beta)`` of all blocks.
+Invariant distribution: ``p(beta | clusters)`` proportional to ``Gamma(beta; shape, rate)`` times
+the marginals ``m(T | beta)`` of all clusters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from bayes_lcs.core.dirichlet_jax import log_rising
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout
 from bayes_lcs.inference.mcmc.log_random_walk import walk_log
 
 __all__ = ["FeaturePriorInfo", "FeaturePriorState", "build_kernel", "init", "symmetric_layout"]
@@ -28,7 +28,7 @@ class FeaturePriorState(NamedTuple):
 
 
 class FeaturePriorInfo(NamedTuple):
-    """Share of the proposals that were accepted."""
+    """Acceptance rate of the proposals."""
 
     acceptance: jax.Array
 
@@ -42,12 +42,12 @@ def init(prior: Gamma) -> FeaturePriorState:
 
 
 def symmetric_layout(
-    layout: BlockLayout, scales: np.ndarray, max_count: int, beta: jax.Array
-) -> BlockLayout:
-    """The layout with every prior set to ``beta`` times its scale, and new tables.
+    layout: CountLayout, scales: np.ndarray, max_count: int, beta: jax.Array
+) -> CountLayout:
+    """Return the layout for the prior ``beta`` times each scale, with new tables.
 
-    ``scales`` are the distinct scales in increasing order, as the offsets of a layout that was
-    made for a symmetric prior have them.
+    ``scales`` are the distinct scales in increasing order, the order of the tables in a layout
+    built for a symmetric prior.
     """
     prior = layout.scale * beta
     if not layout.table.size:
@@ -57,19 +57,22 @@ def symmetric_layout(
     return layout._replace(prior=prior, table=table.reshape(-1))
 
 
-def build_kernel(prior: Gamma, layout: BlockLayout, reverse: bool = False) -> Kernel:
-    """The update, as ``kernel(rng_key, state, blocks, temperature)`` with block counts ``(K, D)``.
+def build_kernel(prior: Gamma, layout: CountLayout, reverse: bool = False) -> Kernel:
+    """Build the update ``kernel(rng_key, state, cluster_counts, temperature)``.
 
-    At a temperature ``t`` every ``m`` counts to the power ``t``; reversed, steps are in the
-    opposite order.
+    Cluster counts are ``(K, D)``. At a temperature ``t`` every ``m`` is raised to the power ``t``;
+    with ``reverse`` the steps are made in the opposite order.
     """
 
     def kernel(
-        rng_key: jax.Array, state: FeaturePriorState, blocks: jax.Array, temperature: Any = 1.0
+        rng_key: jax.Array,
+        state: FeaturePriorState,
+        cluster_counts: jax.Array,
+        temperature: Any = 1.0,
     ) -> tuple[FeaturePriorState, FeaturePriorInfo]:
         def log_target(log_beta: jax.Array) -> jax.Array:
             starts = layout.scale * jnp.exp(log_beta)
-            likelihood = (log_rising(starts, blocks) @ layout.sign).sum()
+            likelihood = (log_rising(starts, cluster_counts) @ layout.sign).sum()
             density = prior.shape * log_beta - prior.rate * jnp.exp(log_beta)
             return temperature * likelihood + density
 

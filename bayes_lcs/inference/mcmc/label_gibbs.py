@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, log_marginal
 from bayes_lcs.inference.mcmc.crp_gibbs import PartitionState, draw_index
 
 __all__ = ["LabelInfo", "LabelState", "LatentRows", "build_kernel", "draw_labels", "init"]
@@ -31,7 +31,7 @@ class LatentRows(NamedTuple):
     group : (M,)
         Group of each row.
     owner : (M,)
-        Whose label counts it belongs to: its group, or 0 where all share one ``phi``.
+        Row of ``label_counts`` to which it belongs: its group, or 0 if all groups share ``phi``.
     dimensions : (M, L, 2F)
         From :func:`bayes_lcs.inference.mcmc.cluster_marginals.row_dimensions`.
     presence : (M, C + F)
@@ -74,10 +74,9 @@ Kernel = Callable[..., tuple[LabelState, PartitionState, LabelInfo]]
 def draw_labels(
     rng_key: jax.Array, rows: LatentRows | None, label_counts: jax.Array, label_prior: jax.Array
 ) -> jax.Array | None:
-    """Labels from ``P(Y_missing | Y_known)``, as if the rows had no features; ``(M,)``.
+    """Draw labels from ``P(Y_missing | Y_known)``, ignoring the features of the rows; ``(M,)``.
 
-    Exactly what annealing starts from; for the samplers, a start no nearer to the posterior than
-    the known labels are.
+    This is the base distribution of annealing, and the initial state of the samplers.
     """
     if rows is None:
         return None
@@ -92,7 +91,10 @@ def init(
     vectors: jax.Array,
     labels: jax.Array | None,
 ) -> tuple[LabelState | None, jax.Array]:
-    """The state at the given labels, and all counts; without latent rows, None and the counts."""
+    """Return the state at the given labels, and all counts.
+
+    Without latent rows, the state is None and the counts are ``vectors``.
+    """
     if rows is None:
         return None, vectors
     assert labels is not None
@@ -103,15 +105,15 @@ def init(
 
 
 class _Carry(NamedTuple):
-    """What a row's new label changes."""
+    """Counts that are carried from the update of one row to the next."""
 
     label_counts: jax.Array
     vectors: jax.Array
-    blocks: jax.Array
+    cluster_counts: jax.Array
 
 
 class _Row(NamedTuple):
-    """What one update reads of its row."""
+    """The input of one update."""
 
     label: jax.Array
     group: jax.Array
@@ -123,18 +125,20 @@ class _Row(NamedTuple):
 
 
 def _add_to_row(array: jax.Array, row: jax.Array, change: jax.Array) -> jax.Array:
-    """``array[row] += change``, in place."""
+    """Add ``change`` to ``array[row]`` in place."""
     added = array[row] + change.astype(array.dtype)
     return jax.lax.dynamic_update_index_in_dim(array, added, row, 0)
 
 
 def build_kernel(
-    layout: BlockLayout, rows: LatentRows, label_prior: jax.Array, reverse: bool = False
+    layout: CountLayout, rows: LatentRows, label_prior: jax.Array, reverse: bool = False
 ) -> Kernel:
-    """One pass over the latent rows, as ``kernel(rng_key, labels, partition, prior, temperature)``.
+    """Build a pass over the latent rows.
 
+    Its signature is ``kernel(rng_key, labels, partition, prior, temperature)``.
     ``prior`` ``(D,)`` holds the Dirichlet parameters of the cells and of the totals. At a
-    temperature ``t`` the features count to the power ``t``; reversed, the last row is first.
+    temperature ``t`` the likelihood of the features is raised to the power ``t``; with ``reverse``
+    the rows are updated from the last to the first.
     """
     num_labels = label_prior.size
     num_features = rows.dimensions.shape[-1] // 2
@@ -146,12 +150,12 @@ def build_kernel(
         is_old = jnp.arange(num_labels) == row.label
         own_labels = carry.label_counts[row.owner] - is_old
         sign = layout.sign[row.dimensions]
-        counts = carry.blocks[row.slot][row.dimensions] - is_old[:, None]
-        # The dummy dimension has sign 0, and its count may be anything: its log must not be NaN.
+        counts = carry.cluster_counts[row.slot][row.dimensions] - is_old[:, None]
+        # The dummy dimension has sign 0 and an arbitrary count, whose log must not give NaN.
         terms = jnp.where(sign == 0.0, 0.0, sign * jnp.log(counts + prior[row.dimensions]))
         scores = jnp.log(own_labels + label_prior) + temperature * terms.sum(axis=-1)
         new = draw_index(row.uniform, scores)
-        # Dense and in place: what one label loses another gains.
+        # Dense and in place: subtract the row from its old label and add it to the new one.
         change = (jnp.arange(num_labels) == new).astype(jnp.int32) - is_old
         in_cells = change[:, None] * row.presence[:num_cells]
         in_totals = change[:, None] * row.presence[num_cells:]
@@ -160,7 +164,7 @@ def build_kernel(
         carry = _Carry(
             _add_to_row(carry.label_counts, row.owner, change),
             _add_to_row(carry.vectors, row.group, moved),
-            _add_to_row(carry.blocks, row.slot, moved),
+            _add_to_row(carry.cluster_counts, row.slot, moved),
         )
         return carry, (new, jax.nn.softmax(scores))
 
@@ -183,12 +187,13 @@ def build_kernel(
         )
         carry, (drawn, probabilities) = jax.lax.scan(
             lambda carry, row: update(carry, row, prior, temperature),
-            _Carry(labels.label_counts, labels.vectors, partition.blocks),
+            _Carry(labels.label_counts, labels.vectors, partition.cluster_counts),
             steps,
             reverse=reverse,
         )
         partition = partition._replace(
-            blocks=carry.blocks, log_marginals=log_marginal(layout, carry.blocks)
+            cluster_counts=carry.cluster_counts,
+            log_marginals=log_marginal(layout, carry.cluster_counts),
         )
         labels = LabelState(drawn, carry.label_counts, carry.vectors)
         return labels, partition, LabelInfo(probabilities)

@@ -1,7 +1,7 @@
-"""Metropolis steps of one positive number, by random walks on its logarithm.
+"""Random-walk Metropolis steps for one positive number, on the log scale.
 
-Invariant distribution: whatever ``log_target``, a density over the *logarithm*, describes. Walks
-at three widths, one after the other, so that neither a broad nor a sharp posterior needs tuning.
+Invariant distribution: the one with the log density ``log_target`` over the *logarithm*. Steps of
+three widths follow each other, so that neither a broad nor a sharp posterior needs tuning.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def walk_log(
     log_target: Callable[[jax.Array], jax.Array],
     reverse: bool = False,
 ) -> tuple[jax.Array, jax.Array]:
-    """A new value, and the share of the proposals that were accepted.
+    """Return a new value and the share of proposals that were accepted.
 
-    Reversed, the narrowest walk comes first.
+    With ``reverse`` the narrowest step comes first.
     """
     current = jnp.log(value)
     height = log_target(current)

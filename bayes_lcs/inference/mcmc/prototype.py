@@ -1,8 +1,8 @@
 """One sweep of the collapsed sampler for the prototype model.
 
 Invariant distribution: the posterior of prototypes, strengths, missing labels and a learned
-feature prior, with ``phi`` and ``theta`` integrated out. Pairs of a label and a feature are laid
-side by side, ``B = L F`` of them, padded to the largest number of values ``V``.
+feature prior, with ``phi`` and ``theta`` integrated out. The ``B = L F`` pairs of a label and a
+feature form one axis, and values are padded to their largest number ``V``.
 """
 
 from __future__ import annotations
@@ -25,34 +25,41 @@ from bayes_lcs.core.dirichlet_jax import (
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference.mcmc import crp_gibbs, label_gibbs, prototype_metropolis
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, block_layout, group_vectors
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, count_layout, group_vectors
 from bayes_lcs.inference.mcmc.collapsed_gibbs import latent_rows
 from bayes_lcs.inference.mcmc.label_gibbs import LabelState, LatentRows
 from bayes_lcs.inference.mcmc.log_random_walk import walk_log
-from bayes_lcs.inference.mcmc.prototype_metropolis import Exceedances, WalkState
+from bayes_lcs.inference.mcmc.prototype_metropolis import TailCounts, WalkState
 
 if TYPE_CHECKING:
     from bayes_lcs.core.model_protocols import PrototypeModel
     from bayes_lcs.data.grouped_table import GroupedTable
 
-__all__ = ["PrototypeData", "PrototypeDesign", "PrototypeProblem", "build_kernel", "init", "pose"]
+__all__ = [
+    "PrototypeConfig",
+    "PrototypeData",
+    "PrototypeProblem",
+    "build_kernel",
+    "build_problem",
+    "init",
+]
 
 
 ROUNDS = 2
-"""Rounds of the walk in a sweep: a round of Metropolis steps forgets less than one of Gibbs."""
+"""Rounds of Metropolis steps in a sweep, since their draws are more correlated than Gibbs draws."""
 
 
 class PrototypeState(NamedTuple):
-    """Everything unknown, and the counts that go with it."""
+    """Current values of all unknown quantities, and the counts that depend on them."""
 
     walk: WalkState
     labels: LabelState | None
-    counted: Exceedances
+    tail_counts: TailCounts
     beta: jax.Array
 
 
 class PrototypeInfo(NamedTuple):
-    """What is kept of each sweep.
+    """Values recorded after each sweep.
 
     Attributes
     ----------
@@ -61,13 +68,13 @@ class PrototypeInfo(NamedTuple):
     strength : (L, F)
         ``K``.
     log_joint
-        ``log P(X, Y | theta_bar, K)`` and the log densities of all that is unknown.
+        ``log P(X, Y | theta_bar, K)`` plus the log prior densities of all unknown quantities.
     labels : (M,)
         Current labels of the rows without one.
     label_probabilities : (M, L)
         Conditional probabilities from which they were drawn.
     acceptance
-        Share of the proposals that were accepted.
+        Acceptance rate of the proposals.
     """
 
     prototype: jax.Array
@@ -83,19 +90,19 @@ Kernel = Callable[..., tuple[PrototypeState, PrototypeInfo]]
 
 
 @dataclass(frozen=True)
-class PrototypeDesign:
-    """Everything that decides which program is compiled.
+class PrototypeConfig:
+    """Static configuration of the sweep; it determines the compiled program.
 
     Attributes
     ----------
     strength_prior, feature_prior
-        Priors of the strengths, and of ``beta`` where it is learned.
+        Priors of the strengths, and of ``beta`` if it is learned.
     tail_length
         From :func:`bayes_lcs.inference.mcmc.prototype_metropolis.tail_length`.
     num_adapt
-        Sweeps over which the widths of the steps are adapted.
+        Sweeps during which the widths of the steps are adapted.
     widths
-        Where given, every sweep walks once at each of these widths, and none is adapted.
+        If given, every sweep makes one round with each of these widths, without adaptation.
     """
 
     schema: Schema
@@ -107,12 +114,12 @@ class PrototypeDesign:
     widths: tuple[float, ...] = ()
 
     def kernel(self, data: PrototypeData) -> Kernel:
-        """The sweep over these data."""
+        """Build the sweep over these data."""
         return build_kernel(self, data)
 
 
 class PrototypeData(NamedTuple):
-    """The arrays that the sweeps read and never change.
+    """Constant arrays of the sweeps.
 
     Attributes
     ----------
@@ -121,16 +128,16 @@ class PrototypeData(NamedTuple):
     vectors : (U, D)
         Counts of the labelled rows of each group.
     label_counts : (U, L)
-        Their labels.
+        Label counts of each group.
     label_prior : (L,)
         Dirichlet parameters of the labels.
     prior : (B, V)
-        Dirichlet parameters of the prototypes, zero in the padding; ones if they are learned.
+        Dirichlet parameters of the prototypes, zero in the padding; ones if ``beta`` is learned.
     rows
         The rows without a label, or None.
     """
 
-    layout: BlockLayout
+    layout: CountLayout
     vectors: jax.Array
     label_counts: jax.Array
     label_prior: jax.Array
@@ -139,7 +146,7 @@ class PrototypeData(NamedTuple):
 
 
 def cell_of(schema: Schema) -> tuple[np.ndarray, np.ndarray]:
-    """For every (pair, value) its place on the flat axis ``L C``, and whether it exists."""
+    """Return the flat index into ``L C`` of each (pair, value), and a mask of existing values."""
     widths = np.asarray(schema.num_values)
     values = np.arange(max(schema.num_values, default=1))
     exists = values < widths[:, None]
@@ -150,59 +157,59 @@ def cell_of(schema: Schema) -> tuple[np.ndarray, np.ndarray]:
 
 
 def padded_counts(schema: Schema, vectors: jax.Array) -> jax.Array:
-    """``(U, D)`` to ``(U, B, V)``."""
+    """Rearrange counts ``(U, D)`` to ``(U, B, V)``, zero in the padding."""
     cell, exists = cell_of(schema)
     return jnp.where(exists, vectors[:, cell], 0)
 
 
 def _flat(schema: Schema, padded: jax.Array) -> jax.Array:
-    """``(B, V)`` to ``(L, C)``."""
+    """Rearrange ``(B, V)`` to ``(L, C)``."""
     pair = np.arange(schema.num_labels)[:, None] * schema.num_features + schema.cell_feature
     value = np.arange(schema.num_cells) - schema.offsets[schema.cell_feature]
     return padded[pair, value]
 
 
 def init(
-    design: PrototypeDesign, data: PrototypeData, log_scatter: jax.Array, rng_key: jax.Array
+    config: PrototypeConfig, data: PrototypeData, log_scatter: jax.Array, rng_key: jax.Array
 ) -> PrototypeState:
-    """Start at parameters ``(B, V)``, with missing labels drawn given the known ones."""
+    """Return the state at parameters ``(B, V)``, with missing labels drawn given the known ones."""
     drawn = label_gibbs.draw_labels(rng_key, data.rows, data.label_counts, data.label_prior)
     labels, vectors = label_gibbs.init(data.rows, data.label_counts, data.vectors, drawn)
-    counts = padded_counts(design.schema, vectors)
-    counted = prototype_metropolis.exceedances(counts, design.tail_length)
-    beta = jnp.asarray(design.feature_prior.mean if design.feature_prior else 1.0, dtype=float)
-    return PrototypeState(prototype_metropolis.init(log_scatter), labels, counted, beta)
+    counts = padded_counts(config.schema, vectors)
+    tail_counts = prototype_metropolis.count_tails(counts, config.tail_length)
+    beta = jnp.asarray(config.feature_prior.mean if config.feature_prior else 1.0, dtype=float)
+    return PrototypeState(prototype_metropolis.init(log_scatter), labels, tail_counts, beta)
 
 
-def build_kernel(design: PrototypeDesign, data: PrototypeData, reverse: bool = False) -> Kernel:
-    """The whole sweep, as ``kernel(rng_key, state, temperature=1.0)``.
+def build_kernel(config: PrototypeConfig, data: PrototypeData, reverse: bool = False) -> Kernel:
+    """Build the whole sweep, ``kernel(rng_key, state, temperature=1.0)``.
 
-    At a temperature ``t`` the invariant distribution has the likelihood of the features to the
-    power ``t``. Reversed, the same moves are made in the opposite order.
+    At a temperature ``t`` the invariant distribution has the likelihood of the features raised to
+    the power ``t``. With ``reverse`` the same moves are made in the opposite order.
     """
-    schema, learned = design.schema, design.feature_prior
+    schema, learned = config.schema, config.feature_prior
     exists = jnp.asarray(cell_of(schema)[1])
     walk = prototype_metropolis.build_kernel(
-        design.strength_prior, design.tail_length, ROUNDS * design.num_adapt, reverse
+        config.strength_prior, config.tail_length, ROUNDS * config.num_adapt, reverse
     )
 
     def walk_prototypes(
         key: jax.Array, state: PrototypeState, temperature: Any
     ) -> tuple[PrototypeState, jax.Array]:
         prior = data.prior * state.beta
-        if design.widths:
-            widths = jnp.log(jnp.asarray(design.widths[::-1] if reverse else design.widths))
+        if config.widths:
+            widths = jnp.log(jnp.asarray(config.widths[::-1] if reverse else config.widths))
             shape = state.walk.log_widths.shape
-            steps = (jax.random.split(key, len(design.widths)), widths)
+            steps = (jax.random.split(key, len(config.widths)), widths)
 
             def fixed(walked: WalkState, step: Any) -> tuple[WalkState, jax.Array]:
                 walked = walked._replace(log_widths=jnp.full(shape, step[1]))
-                return walk(step[0], walked, state.counted, prior, temperature)
+                return walk(step[0], walked, state.tail_counts, prior, temperature)
 
             walked, acceptance = jax.lax.scan(fixed, state.walk, steps)
         else:
             walked, acceptance = jax.lax.scan(
-                lambda walked, key: walk(key, walked, state.counted, prior, temperature),
+                lambda walked, key: walk(key, walked, state.tail_counts, prior, temperature),
                 state.walk,
                 jax.random.split(key, ROUNDS),
             )
@@ -218,8 +225,8 @@ def build_kernel(design: PrototypeDesign, data: PrototypeData, reverse: bool = F
             key, schema, data, state.labels, scatter, temperature, reverse
         )
         counts = padded_counts(schema, labels.vectors)
-        counted = prototype_metropolis.exceedances(counts, design.tail_length)
-        return state._replace(labels=labels, counted=counted), probabilities
+        tail_counts = prototype_metropolis.count_tails(counts, config.tail_length)
+        return state._replace(labels=labels, tail_counts=tail_counts), probabilities
 
     def walk_beta(key: jax.Array, state: PrototypeState) -> PrototypeState:
         if learned is None:
@@ -251,7 +258,7 @@ def build_kernel(design: PrototypeDesign, data: PrototypeData, reverse: bool = F
         info = PrototypeInfo(
             prototype=_flat(schema, scatter / total[:, None]),
             strength=total.reshape(schema.num_labels, schema.num_features),
-            log_joint=_log_joint(design, data, state, exists),
+            log_joint=_log_joint(config, data, state, exists),
             beta=state.beta,
             labels=jnp.zeros(0, dtype=jnp.int32) if labels is None else labels.labels,
             label_probabilities=probabilities,
@@ -271,63 +278,63 @@ def _draw_labels(
     temperature: Any,
     reverse: bool,
 ) -> tuple[LabelState, jax.Array]:
-    """Every group is a block of its own, under the prior that the prototype is to it."""
+    """Draw the missing labels; each group is a cluster of its own with the prototype as prior."""
     assert data.rows is not None
-    blocks = crp_gibbs.init(
+    partition = crp_gibbs.init(
         data.layout, labels.vectors, jnp.arange(len(data.vectors)), len(data.vectors)
     )
     cells = _flat(schema, scatter).reshape(-1)
     prior = jnp.concatenate([cells, scatter.sum(axis=-1), jnp.ones(1)])
-    prior = jnp.maximum(prior, prototype_metropolis.SMALLEST)
+    prior = jnp.maximum(prior, prototype_metropolis.MIN_SCATTER)
     update = label_gibbs.build_kernel(data.layout, data.rows, data.label_prior, reverse)
-    labels, _, info = update(rng_key, labels, blocks, prior, temperature)
+    labels, _, info = update(rng_key, labels, partition, prior, temperature)
     return labels, info.probabilities
 
 
 def _log_dirichlets(prior: jax.Array, exists: jax.Array, log_prototype: jax.Array) -> jax.Array:
-    """Log density of all prototypes, ``(B, V)`` each."""
+    """Return the log density of all prototypes, for priors and prototypes ``(B, V)``."""
     terms = jnp.where(exists, (prior - 1.0) * log_prototype, 0.0)
     return log_dirichlet_normaliser(prior, exists).sum() + terms.sum()
 
 
 def _log_joint(
-    design: PrototypeDesign, data: PrototypeData, state: PrototypeState, exists: jax.Array
+    config: PrototypeConfig, data: PrototypeData, state: PrototypeState, exists: jax.Array
 ) -> jax.Array:
-    log_scatter, length = state.walk.log_scatter, design.tail_length
+    log_scatter, length = state.walk.log_scatter, config.tail_length
     scatter = jnp.exp(log_scatter)
     strength = scatter.sum(axis=-1)
     label_counts = data.label_counts if state.labels is None else state.labels.label_counts
-    gamma = design.strength_prior
+    gamma = config.strength_prior
     total = log_dirichlet_multinomial(label_counts, data.label_prior).sum()
-    total += prototype_metropolis.log_likelihood(scatter, state.counted.cells, length).sum()
-    total -= prototype_metropolis.log_likelihood(strength, state.counted.totals, length).sum()
+    total += prototype_metropolis.log_likelihood(scatter, state.tail_counts.cells, length).sum()
+    total -= prototype_metropolis.log_likelihood(strength, state.tail_counts.totals, length).sum()
     log_prototype = log_scatter - jnp.log(strength)[:, None]
     total += _log_dirichlets(data.prior * state.beta, exists, log_prototype)
     total += log_gamma_density(strength, gamma.shape, gamma.rate).sum()
-    if design.feature_prior is not None:
-        gamma = design.feature_prior
+    if config.feature_prior is not None:
+        gamma = config.feature_prior
         total += log_gamma_density(state.beta, gamma.shape, gamma.rate)
     return total
 
 
-@partial(jax.jit, static_argnames="design")
-def _begin(
-    design: PrototypeDesign, data: PrototypeData, log_scatter: jax.Array, keys: jax.Array
+@partial(jax.jit, static_argnames="config")
+def _init_chains(
+    config: PrototypeConfig, data: PrototypeData, log_scatter: jax.Array, keys: jax.Array
 ) -> PrototypeState:
-    """The first states of all chains."""
-    return jax.vmap(lambda start, key: init(design, data, start, key))(log_scatter, keys)
+    """Return the initial states of all chains."""
+    return jax.vmap(lambda start, key: init(config, data, start, key))(log_scatter, keys)
 
 
 @dataclass(frozen=True)
 class PrototypeProblem:
-    """What the driver of chains asks of the prototype model; nothing of it ever needs room."""
+    """Sampling problem of the prototype model, for the driver of chains; it has no slots."""
 
-    design: PrototypeDesign
+    config: PrototypeConfig
     data: PrototypeData
 
     @property
     def start_kind(self) -> str:
-        """There is no choice."""
+        """Empty: there is only one kind of initial state."""
         return ""
 
     def start(
@@ -337,40 +344,40 @@ class PrototypeProblem:
         only: slice,
         progress: bool | None,  # noqa: ARG002
     ) -> PrototypeState:
-        """First states drawn from the prior of the strengths, around the pooled frequencies."""
-        design, exists = self.design, cell_of(self.design.schema)[1]
-        counts = np.asarray(padded_counts(design.schema, self.data.vectors).sum(axis=0))
+        """Draw initial strengths from their prior, and prototypes around the pooled frequencies."""
+        config, exists = self.config, cell_of(self.config.schema)[1]
+        counts = np.asarray(padded_counts(config.schema, self.data.vectors).sum(axis=0))
         pseudo = np.where(exists, counts + 1.0, 0.0)
         shape = (len(keys), *pseudo.shape)
         noise = np.where(exists, rng.gamma(np.broadcast_to(np.maximum(pseudo, 1.0), shape)), 0.0)
         share = noise / noise.sum(axis=-1, keepdims=True)
-        gamma = design.strength_prior
+        gamma = config.strength_prior
         strength = rng.gamma(gamma.shape, 1.0 / gamma.rate, (len(keys), len(pseudo)))
         with np.errstate(divide="ignore"):
             log_scatter = np.log(share) + np.log(np.maximum(strength, 1e-3))[..., None]
-        return _begin(design, self.data, jnp.asarray(log_scatter[only]), keys[only])
+        return _init_chains(config, self.data, jnp.asarray(log_scatter[only]), keys[only])
 
-    def overflowed(self, state: PrototypeState) -> bool:  # noqa: ARG002
-        """Never."""
+    def out_of_slots(self, state: PrototypeState) -> bool:  # noqa: ARG002
+        """Return False: there are no slots."""
         return False
 
-    def enlarged(self, state: PrototypeState) -> PrototypeState:
-        """The state itself."""
+    def with_more_slots(self, state: PrototypeState) -> PrototypeState:
+        """Return the state unchanged."""
         return state
 
-    def tidied(self, states: list[PrototypeState]) -> list[PrototypeState]:
-        """The states themselves."""
+    def compact(self, states: list[PrototypeState]) -> list[PrototypeState]:
+        """Return the states unchanged."""
         return states
 
     def status(self, info: PrototypeInfo) -> str:
-        """The last draw of all chains in a few words."""
+        """Describe the last draws of all chains, for the progress bar."""
         strength = np.median(np.asarray(info.strength[:, -1]))
         joint = np.asarray(info.log_joint[:, -1])
         return f"median strength {strength:.1f}, log joint {joint.max():.1f}"
 
 
-def pose(model: PrototypeModel, data: GroupedTable, num_adapt: int) -> PrototypeProblem:
-    """Lay out a prototype model and a table for sampling."""
+def build_problem(model: PrototypeModel, data: GroupedTable, num_adapt: int) -> PrototypeProblem:
+    """Build the sampling problem of a prototype model and a table."""
     schema = data.schema
     counts = data.counts()
     rows = latent_rows(data, shares_labels=False)
@@ -379,13 +386,13 @@ def pose(model: PrototypeModel, data: GroupedTable, num_adapt: int) -> Prototype
     if learned is None:
         cells = model.feature_parameters(schema)
     cell, exists = cell_of(schema)
-    # No count exceeds a group's rows under one label, known and perhaps to come.
+    # Upper bound of all counts: a group's rows with one label plus its rows without a label.
     of_label, unlabelled = counts.labels, 0
     if rows is not None:
         unlabelled = len(rows.group)
         of_label = of_label + np.bincount(np.asarray(rows.group), minlength=len(of_label))[:, None]
     largest = int(of_label.max(initial=0))
-    design = PrototypeDesign(
+    config = PrototypeConfig(
         schema=schema,
         num_groups=counts.num_groups,
         strength_prior=model.strength_prior,
@@ -394,11 +401,11 @@ def pose(model: PrototypeModel, data: GroupedTable, num_adapt: int) -> Prototype
         num_adapt=num_adapt,
     )
     arrays = PrototypeData(
-        block_layout(schema, cells, max(largest, 1)),
+        count_layout(schema, cells, max(largest, 1)),
         jnp.asarray(group_vectors(counts, unlabelled)),
         jnp.asarray(counts.labels, dtype=count_dtype(int(counts.labels.sum()) + unlabelled)),
         jnp.asarray(model.label_parameters(schema)),
         jnp.asarray(np.where(exists, cells.reshape(-1)[cell], 0.0)),
         rows,
     )
-    return PrototypeProblem(design, arrays)
+    return PrototypeProblem(config, arrays)

@@ -1,16 +1,16 @@
-"""Partitions to start from where groups are many: grown by subsample annealing.
+"""Initial partitions for many groups, by subsample annealing.
 
-From all groups in one block, or dealt at random to blocks, a sampler that moves one group at a time
-does not find its way when blocks have thousands of members. Among few groups it does. So a start
-begins with a few of them, in random order, sweeps over them, lets in as many again, each placed
-given those before, sweeps over all that are there, and so on until all are in (Obermeyer, Glidden
-and Jonas 2014, "Scaling nonparametric Bayesian inference via subsample-annealing"). Each visit
-draws a group's block from
+A sampler that moves one group at a time does not mix when clusters have thousands of members,
+whether it starts with all groups in one cluster or at a random partition. With few groups it does.
+An initial partition therefore begins with a few groups, in random order, and sweeps over them; then
+the number of groups is doubled, each new group is assigned given those before, all groups so far
+are swept over, and so on until all are included (Obermeyer, Glidden and Jonas 2014, "Scaling
+nonparametric Bayesian inference via subsample-annealing"). Each visit draws a group's cluster from
 
-    |T_k| m(T_k + u) / m(T_k)   for a block without u,    a m({u})   for a new block,
+    |T_k| m(T_k + u) / m(T_k)   for a cluster without u,    a m({u})   for a new cluster,
 
-over the groups that are in. This decides only where chains start, never what they sample: the
-sweeps that follow leave the posterior invariant wherever they begin.
+over the groups included so far. This determines only the initial states of chains, not what they
+sample: the sweeps that follow leave the posterior invariant for any initial state.
 """
 
 from __future__ import annotations
@@ -27,53 +27,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.partitions import first_occurrence
-from bayes_lcs.inference.mcmc.cluster_marginals import BlockLayout, log_marginal
+from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, log_marginal
 from bayes_lcs.inference.mcmc.crp_gibbs import draw_index
 from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import Tick, progress_bar
 
-__all__ = ["GrowingState", "build_kernel", "grown_partitions", "init", "visits_of"]
+__all__ = ["GrowingState", "build_kernel", "grow_partitions", "init", "visit_schedule"]
 
 IntArray = NDArray[np.int64]
 
 FIRST_GROUPS = 64
-MOST_SWEEPS = 20
+MAX_SWEEPS = 20
 STAGE_VISITS, STAGE_SHARE = 50_000, 0.5
-"""Visits of a stage's sweeps: so many, or this share of all groups if that is more. A stage of few
-groups makes fewer, since it has no more than 20 sweeps."""
+"""Visits in the sweeps of a stage: the larger of this number and this share of all groups. A stage
+with few groups makes fewer, since it has at most `MAX_SWEEPS` sweeps."""
 
 CHUNK = 4096
-"""Visits of one call: a fraction of a second."""
+"""Visits per call of the compiled program, which take a fraction of a second."""
 
 FIRST_SLOTS = 32
 
 
 class GrowingState(NamedTuple):
-    """The groups that are in, in blocks.
+    """Partition of the groups included so far.
 
     Attributes
     ----------
     z : (U,)
-        Slot of each group; -1 for one that is not in yet.
+        Slot of each group; -1 for a group that is not yet included.
     sizes : (K,)
         Number of groups in each slot.
-    blocks : (K, D)
+    cluster_counts : (K, D)
         Counts of each slot.
     log_marginals : (K,)
         ``log m`` of each slot.
     overflow
-        Whether a group found no free slot, which voids the visits that led here.
+        True if a group found no free slot, which invalidates the last visits.
     """
 
     z: jax.Array
     sizes: jax.Array
-    blocks: jax.Array
+    cluster_counts: jax.Array
     log_marginals: jax.Array
     overflow: jax.Array
 
 
 def init(vectors: jax.Array, num_slots: int) -> GrowingState:
-    """Nobody is in; ``vectors`` is ``(U, D)``."""
+    """Return the state without any group; ``vectors`` is ``(U, D)``."""
     num_groups, num_dims = vectors.shape
     return GrowingState(
         jnp.full(num_groups, -1, dtype=jnp.int32),
@@ -85,21 +85,21 @@ def init(vectors: jax.Array, num_slots: int) -> GrowingState:
 
 
 def build_kernel(
-    layout: BlockLayout, vectors: jax.Array, concentration: jax.Array
+    layout: CountLayout, vectors: jax.Array, concentration: jax.Array
 ) -> Callable[[GrowingState, jax.Array, jax.Array], GrowingState]:
-    """One visit, ``kernel(state, group, uniform)``: a group comes, or leaves and chooses anew."""
+    """Build one visit, ``kernel(state, group, uniform)``: add a group, or redraw its cluster."""
     put = jax.lax.dynamic_update_index_in_dim
 
     def kernel(state: GrowingState, group: jax.Array, uniform: jax.Array) -> GrowingState:
         vector, old = vectors[group], state.z[group]
         slots = jnp.arange(state.sizes.size)
-        own = jnp.maximum(old, 0)  # of a group that is not in yet, any will do
-        left = state.blocks[own] - jnp.where(old >= 0, vector, 0)
+        own = jnp.maximum(old, 0)  # an arbitrary slot if the group is not yet included
+        left = state.cluster_counts[own] - jnp.where(old >= 0, vector, 0)
         sizes = state.sizes - (slots == old)
-        blocks = put(state.blocks, left, own, 0)
+        cluster_counts = put(state.cluster_counts, left, own, 0)
         log_marginals = put(state.log_marginals, log_marginal(layout, left), own, 0)
-        # An empty block has log m = 0, so that this is the group's own log m there.
-        joined = log_marginal(layout, blocks + vector)
+        # An empty cluster has log m = 0, so that this is the group's own log m there.
+        joined = log_marginal(layout, cluster_counts + vector)
         occupied = sizes > 0
         is_free = (slots == jnp.argmin(occupied)) & ~occupied
         prior = jnp.where(occupied, jnp.log(sizes), jnp.where(is_free, jnp.log(concentration), 0.0))
@@ -108,7 +108,7 @@ def build_kernel(
         return GrowingState(
             put(state.z, new, group, 0),
             sizes + (slots == new),
-            put(blocks, blocks[new] + vector, new, 0),
+            put(cluster_counts, cluster_counts[new] + vector, new, 0),
             put(log_marginals, joined[new], new, 0),
             state.overflow | occupied.all(),
         )
@@ -118,7 +118,7 @@ def build_kernel(
 
 @jax.jit
 def _visit(
-    layout: BlockLayout,
+    layout: CountLayout,
     vectors: jax.Array,
     concentration: jax.Array,
     state: GrowingState,
@@ -126,7 +126,7 @@ def _visit(
     number: jax.Array,
     rng_key: jax.Array,
 ) -> GrowingState:
-    """The first ``number`` of some visits, one after the other."""
+    """Make the first ``number`` of the visits, one after the other."""
     kernel = build_kernel(layout, vectors, concentration)
     uniforms = jax.random.uniform(rng_key, groups.shape, dtype=float)
     return jax.lax.fori_loop(
@@ -134,50 +134,50 @@ def _visit(
     )
 
 
-def visits_of(num_groups: int, rng: np.random.Generator) -> IntArray:
-    """Who is visited, one after the other: newcomers, then all that are in, some times.
+def visit_schedule(num_groups: int, rng: np.random.Generator) -> IntArray:
+    """Return the order of visits: new groups, then several sweeps over all groups so far.
 
-    The number in doubles from stage to stage. The last stage has no sweeps: those of the chain
-    follow.
+    The number of groups doubles from stage to stage. The last stage has no sweeps, since those of
+    the chain follow.
 
     Examples
     --------
-    >>> visits_of(4, np.random.default_rng(0)).tolist()
+    >>> visit_schedule(4, np.random.default_rng(0)).tolist()
     [2, 0, 1, 3]
-    >>> len(visits_of(100_000, np.random.default_rng(0)))
+    >>> len(visit_schedule(100_000, np.random.default_rng(0)))
     426400
     """
     order = rng.permutation(num_groups)
     visits, inside = [], 0
     while inside < num_groups:
-        reached = min(max(2 * inside, FIRST_GROUPS), num_groups)
-        visits.append(order[inside:reached])
-        inside = reached
+        end = min(max(2 * inside, FIRST_GROUPS), num_groups)
+        visits.append(order[inside:end])
+        inside = end
         if inside < num_groups:
             visits_here = max(STAGE_VISITS, STAGE_SHARE * num_groups)
-            sweeps = int(np.clip(visits_here / inside, 1, MOST_SWEEPS))
+            sweeps = int(np.clip(visits_here / inside, 1, MAX_SWEEPS))
             visits += [rng.permutation(order[:inside]) for _ in range(sweeps)]
     return np.concatenate(visits)
 
 
-def grown_partitions(
-    layout: BlockLayout,
+def grow_partitions(
+    layout: CountLayout,
     vectors: jax.Array,
     concentration: float,
     keys: jax.Array,
     progress: bool | None = None,
 ) -> IntArray:
-    """A start for each of some chains, ``(chains, U)``, by its own key.
+    """Return an initial partition for each chain, ``(chains, U)``.
 
     Parameters
     ----------
     vectors : (U, D)
         Counts of the groups.
     keys
-        Of the chains; groups come in another order to each.
+        Random keys of the chains; each chain adds the groups in another order.
     """
     num_groups, stop = len(vectors), threading.Event()
-    total = len(visits_of(num_groups, np.random.default_rng(0)))
+    total = len(visit_schedule(num_groups, np.random.default_rng(0)))
 
     def visit(state: GrowingState, part: IntArray, key: jax.Array) -> GrowingState:
         groups = jnp.asarray(np.pad(part, (0, CHUNK - len(part))))
@@ -187,14 +187,14 @@ def grown_partitions(
     def grow(key: jax.Array, tick: Tick) -> IntArray:
         with jax.enable_x64(True):
             rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
-            visits, state = visits_of(num_groups, rng), init(vectors, FIRST_SLOTS)
+            visits, state = visit_schedule(num_groups, rng), init(vectors, FIRST_SLOTS)
             for number, first in enumerate(range(0, len(visits), CHUNK)):
                 if stop.is_set():
                     raise KeyboardInterrupt
                 part = visits[first : first + CHUNK]
                 before = state
                 while (state := visit(before, part, jax.random.fold_in(key, number))).overflow:
-                    before = _enlarged(before)
+                    before = _with_more_slots(before)
                 tick(len(part), f"{int((state.sizes > 0).sum())} clusters")
             return first_occurrence(np.asarray(state.z))
 
@@ -203,16 +203,16 @@ def grown_partitions(
         try:
             return np.stack(list(pool.map(partial(grow, tick=tick), keys)))
         finally:
-            # After Ctrl-C nobody waits for starts that nobody will use.
+            # After Ctrl-C, do not wait for partitions that will not be used.
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _enlarged(state: GrowingState) -> GrowingState:
-    """The state with twice the slots."""
+def _with_more_slots(state: GrowingState) -> GrowingState:
+    """Return the state with twice as many slots."""
     more = len(state.sizes)
     return state._replace(
         sizes=jnp.pad(state.sizes, (0, more)),
-        blocks=jnp.pad(state.blocks, ((0, more), (0, 0))),
+        cluster_counts=jnp.pad(state.cluster_counts, ((0, more), (0, 0))),
         log_marginals=jnp.pad(state.log_marginals, (0, more)),
     )

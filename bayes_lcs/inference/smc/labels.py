@@ -1,7 +1,7 @@
-"""Rows without a label, whose labels particles sum over (:mod:`bayes_lcs.inference.smc.smc`).
+"""SMC over the missing labels of rows (:mod:`bayes_lcs.inference.smc.smc`).
 
-Estimated is ``P(X, Y_known) / P(Y_known)`` of rows whose features share one set of parameters: the
-sum over all labelings of the rows without a label. The label of a row has the weight
+It estimates ``P(X, Y_known) / P(Y_known)`` of rows whose features share one set of parameters: the
+sum over all labelings of the rows without a label. A label of a row has the weight
 
     P(y | labels so far) prod_f (n_{y,f,x} + beta_{y,f,x}) / (n_{y,f,.} + sum beta)
 
@@ -19,35 +19,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.model_protocols import KnownPartitionModel
-from bayes_lcs.inference.mcmc.collapsed_gibbs import rounded_up
-from bayes_lcs.inference.smc.smc import Posed, reading
+from bayes_lcs.inference.mcmc.collapsed_gibbs import round_up
+from bayes_lcs.inference.smc.smc import SMCProblem, smc_schedule
 
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
 
-__all__ = ["LabelParticles", "Part", "pose"]
+__all__ = ["LabelConfig", "SMCData", "build_problem"]
 
 FACTORS = 8
-"""Probabilities multiplied before the logarithm is taken: far from underflow, fewer logarithms."""
+"""Number of probabilities that are multiplied before a logarithm is taken; too few to underflow."""
 
 
-class Part(NamedTuple):
-    """Rows that share their parameters, and what the labelled rows have left behind.
+class SMCData(NamedTuple):
+    """Rows that share their parameters, with counts and prior of the labelled rows.
 
     Attributes
     ----------
     cells : (N, F)
-        Cell of each value of the rows without a label; the last cell where it is missing.
+        Cell of each value of the rows without a label; the last cell if it is missing.
     present : (N, F)
-        1 where there is a value.
+        True for values that are not missing.
     owner : (N,)
-        Whose label counts a row belongs to.
+        Index into ``label_weights`` for each row.
     cell_weights : (C + 1, L)
-        Labelled counts and prior of every cell.
+        Counts of labelled rows plus prior of every cell.
     feature_weights : (F, L)
-        The same, added over the values of each feature.
+        The same, summed over the values of each feature.
     label_weights : (O, L)
-        Counts and prior of the labels of each owner.
+        Label counts plus prior of each owner of a label distribution.
     """
 
     cells: jax.Array
@@ -58,17 +58,17 @@ class Part(NamedTuple):
     label_weights: jax.Array
 
 
-class Held(NamedTuple):
-    """Counts and prior of what particles have labelled.
+class ParticleState(NamedTuple):
+    """Counts plus prior of the rows labelled so far, for each particle.
 
     Attributes
     ----------
     cells : (C + 1, L, P)
-        Of every cell.
+        Counts of every cell.
     features : (F, L, P)
-        The same, added over the values of each feature.
+        The same, summed over the values of each feature.
     owners : (O, L, P)
-        Of the labels.
+        Label counts.
     """
 
     cells: jax.Array
@@ -77,89 +77,100 @@ class Held(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LabelParticles:
-    """Rows get labels.
+class LabelConfig:
+    """Configuration of SMC over labels.
 
     Attributes
     ----------
-    num_places
+    num_choices
         Number of labels.
     """
 
-    num_places: int
+    num_choices: int
 
-    def begin(self, part: Part, num_particles: int) -> Held:
-        """What the labelled rows have left behind."""
-        known = (part.cell_weights, part.feature_weights, part.label_weights)
-        return Held(*(jnp.repeat(weights[..., None], num_particles, axis=-1) for weights in known))
+    def begin(self, data: SMCData, num_particles: int) -> ParticleState:
+        """Return the counts of the labelled rows, for each particle."""
+        known = (data.cell_weights, data.feature_weights, data.label_weights)
+        return ParticleState(
+            *(jnp.repeat(weights[..., None], num_particles, axis=-1) for weights in known)
+        )
 
-    def scores(self, part: Part, held: Held, item: jax.Array, own: jax.Array) -> jax.Array:
-        """Log of label and feature probabilities of a row, ``(L, P)``."""
-        labels = held.owners[part.owner[item]] - own
+    def scores(
+        self, data: SMCData, particles: ParticleState, item: jax.Array, own: jax.Array
+    ) -> jax.Array:
+        """Return the log of label and feature probabilities of a row, ``(L, P)``."""
+        labels = particles.owners[data.owner[item]] - own
         total = jnp.log(labels / labels.sum(axis=0))
-        num_features = part.cells.shape[1]
-        # Written out: slices of the counts then fuse with what is done to them.
+        num_features = data.cells.shape[1]
+        # Unrolled loop: slices of the counts then fuse with the arithmetic on them.
         for first in range(0, num_features, FACTORS):
             product = jnp.ones_like(own)
             for feature in range(first, min(first + FACTORS, num_features)):
-                cells = held.cells[part.cells[item, feature]] - own
-                ratio = cells / (held.features[feature] - own)
-                product *= jnp.where(part.present[item, feature], ratio, 1.0)
+                cells = particles.cells[data.cells[item, feature]] - own
+                ratio = cells / (particles.features[feature] - own)
+                product *= jnp.where(data.present[item, feature], ratio, 1.0)
             total += jnp.log(product)
         return total
 
-    def moved(
-        self, part: Part, held: Held, item: jax.Array, own: jax.Array, new: jax.Array
-    ) -> Held:
-        """The counts after a row has got another label."""
+    def reassign(
+        self,
+        data: SMCData,
+        particles: ParticleState,
+        item: jax.Array,
+        own: jax.Array,
+        new: jax.Array,
+    ) -> ParticleState:
+        """Return the counts after a row has changed its label from ``own`` to ``new``."""
         change = new - own
 
         def add(feature: jax.Array, cells: jax.Array) -> jax.Array:
-            cell = part.cells[item, feature]
+            cell = data.cells[item, feature]
             return jax.lax.dynamic_update_index_in_dim(cells, cells[cell] + change, cell, 0)
 
-        owner = part.owner[item]
-        return Held(
-            jax.lax.fori_loop(0, part.cells.shape[1], add, held.cells),
-            held.features + part.present[item][:, None, None] * change,
-            jax.lax.dynamic_update_index_in_dim(held.owners, held.owners[owner] + change, owner, 0),
+        owner = data.owner[item]
+        return ParticleState(
+            jax.lax.fori_loop(0, data.cells.shape[1], add, particles.cells),
+            particles.features + data.present[item][:, None, None] * change,
+            jax.lax.dynamic_update_index_in_dim(
+                particles.owners, particles.owners[owner] + change, owner, 0
+            ),
         )
 
-    def shuffled(self, part: Part, order: jax.Array) -> Part:
-        """The part with its rows in another order."""
-        return part._replace(
-            cells=part.cells[order], present=part.present[order], owner=part.owner[order]
+    def reorder(self, data: SMCData, order: jax.Array) -> SMCData:
+        """Return the data with the rows in another order."""
+        return data._replace(
+            cells=data.cells[order], present=data.present[order], owner=data.owner[order]
         )
 
-    def drawn(self, held: Held, chosen: jax.Array) -> Held:
-        """The particles at ``chosen``."""
-        return Held(*(counts[..., chosen] for counts in held))
+    def select(self, particles: ParticleState, chosen: jax.Array) -> ParticleState:
+        """Return the particles at indices ``chosen``."""
+        return ParticleState(*(counts[..., chosen] for counts in particles))
 
-    def overflowed(self, held: Held) -> jax.Array:  # noqa: ARG002
-        """Never: there are no more labels than these."""
+    def out_of_slots(self, particles: ParticleState) -> jax.Array:  # noqa: ARG002
+        """Return False: the number of labels is fixed."""
         return jnp.asarray(False)
 
-    def enlarged(self) -> LabelParticles:
-        """The same: there is nothing to enlarge."""
+    def with_more_slots(self) -> LabelConfig:
+        """Return the configuration unchanged: it has no slots."""
         return self
 
 
-def pose(model: KnownPartitionModel, data: GroupedTable) -> list[Posed]:
-    """One part for every block with rows that have no label; all are filled up to one length."""
+def build_problem(model: KnownPartitionModel, data: GroupedTable) -> list[SMCProblem]:
+    """Build a problem for every cluster that has rows without a label, padded to one length."""
     counts = data.counts()
     partition = model.partition(counts.num_groups)
     latent = np.flatnonzero((data.labels < 0) & (data.groups >= 0))
-    block_of_row = partition[data.groups[latent]]
-    inside = [np.flatnonzero(block_of_row == block) for block in np.unique(block_of_row)]
+    cluster_of_row = partition[data.groups[latent]]
+    inside = [np.flatnonzero(cluster_of_row == cluster) for cluster in np.unique(cluster_of_row)]
     if not inside:
         return []
-    length = rounded_up(max(len(rows) for rows in inside))
-    num_stages = len(reading(length).ends)
+    length = round_up(max(len(rows) for rows in inside))
+    num_stages = len(smc_schedule(length).ends)
     return [
-        Posed(
-            LabelParticles(data.num_labels),
-            _part(model, data, partition, latent[rows], length),
-            reading(len(rows), num_stages),
+        SMCProblem(
+            LabelConfig(data.num_labels),
+            _build_data(model, data, partition, latent[rows], length),
+            smc_schedule(len(rows), num_stages),
             rows,
             length,
         )
@@ -167,16 +178,16 @@ def pose(model: KnownPartitionModel, data: GroupedTable) -> list[Posed]:
     ]
 
 
-def _part(
+def _build_data(
     model: KnownPartitionModel,
     data: GroupedTable,
     partition: NDArray[np.int64],
     rows: NDArray[np.int64],
     length: int,
-) -> Part:
+) -> SMCData:
     schema, counts = data.schema, data.counts()
-    block = partition[data.groups[rows[0]]]
-    members = np.flatnonzero(partition == block)
+    cluster = partition[data.groups[rows[0]]]
+    members = np.flatnonzero(partition == cluster)
     prior = model.feature_parameters(schema)
     cells = counts.features[members].sum(axis=0) + prior
     label_prior = model.label_parameters(schema)
@@ -191,7 +202,7 @@ def _part(
     where = np.where(present, schema.offsets[:-1] + np.maximum(codes, 0), schema.num_cells)
     fill = length - len(rows)
     with jax.enable_x64(True):
-        return Part(
+        return SMCData(
             jnp.asarray(np.pad(where, ((0, fill), (0, 0))), dtype=jnp.int32),
             jnp.asarray(np.pad(present, ((0, fill), (0, 0)))),
             jnp.asarray(np.pad(owner, (0, fill))),

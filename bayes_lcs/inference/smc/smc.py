@@ -1,16 +1,17 @@
-"""Sums over ways to place items, by particles that take in one item after the other.
+"""Sequential Monte Carlo estimates of sums over assignments of items to categories.
 
-An item is a row that gets a label, or a group that gets a block. Every particle has placed the
-items read so far. A new item multiplies its weight by the predictive probability of what the item
-shows, a sum over its places, and its place is drawn from the terms of that sum. When the weights
-have become uneven, particles are drawn anew in proportion to them, and at times every item is
-placed again given all others. Such sequential Monte Carlo is annealed importance sampling with
-items in place of temperatures (Del Moral, Doucet and Jasra 2006): the mean of the weights is
-unbiased, whatever the order of the items and the number of particles.
+An item is a row that gets a label, or a group that gets a cluster. Every particle holds the
+assignments of the items so far. A new item multiplies the weight of a particle by the predictive
+probability of the item's data, a sum over its assignments, and its assignment is drawn from the
+terms of that sum. Particles are resampled in proportion to their weights when these have become
+uneven, and rejuvenated at times: every item is assigned again given all others. This is annealed
+importance sampling with items in place of temperatures (Del Moral, Doucet and Jasra 2006): the mean
+of the weights is unbiased for any order of the items and any number of particles.
 
-Backwards: let one particle follow a path that ends at a draw from the posterior and was made by
-the reversed moves, and the others run as ever. Then the inverse of the estimate is unbiased for the
-inverse (Andrieu, Doucet and Holenstein 2010), which gives the upper end of a bracket.
+Conditional SMC: let one particle follow a reference path that ends at a draw from the posterior and
+was made by the reversed moves, and run the others as before. Then the inverse of the estimate is
+unbiased for the inverse (Andrieu, Doucet and Holenstein 2010), which gives the upper end of a
+bracket.
 """
 
 from __future__ import annotations
@@ -24,372 +25,389 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ParticleDesign", "Posed", "Reading", "estimate", "reading"]
+__all__ = ["ParticleConfig", "SMCProblem", "SMCSchedule", "estimate", "smc_schedule"]
 
-LEAST_EFFECTIVE = 0.5
-"""Share of effective particles below which they are drawn anew."""
+MIN_EFFECTIVE_SHARE = 0.5
+"""Share of effective particles below which they are resampled."""
 
 GROWTH = 1.05
-"""By how much the items grow until the weights are looked at."""
+"""Factor by which the number of items grows from one check of the weights to the next."""
 
-RENEWAL = 1.1
-"""By how much the items grow until all of them are placed again."""
+REJUVENATION_GROWTH = 1.1
+"""Factor by which the number of items grows from one rejuvenation to the next."""
 
 
-class ParticleDesign(Hashable, Protocol):
-    """What is placed where; everything that decides which program is compiled.
+class ParticleConfig(Hashable, Protocol):
+    """Static configuration of a model; it determines the compiled program.
 
-    What particles hold is a pytree of arrays with all particles together: all of them look at the
-    same item. Places of an item are one-hot ``(L, P)``, all zero for none.
+    The state of all particles is one pytree of arrays, since all of them update the same item at
+    once. Assignments of an item are one-hot ``(L, P)``, all zero for an item without one.
     """
 
     @property
-    def num_places(self) -> int:
-        """Most places that there are for an item."""
+    def num_choices(self) -> int:
+        """Number of categories to which an item can be assigned."""
 
-    def begin(self, part: Any, num_particles: int) -> Any:
-        """What particles hold that have read nothing yet."""
+    def begin(self, data: Any, num_particles: int) -> Any:
+        """Return the state of particles without any item."""
 
-    def scores(self, part: Any, held: Any, item: jax.Array, own: jax.Array) -> jax.Array:
-        """Log weights ``(L, P)`` of the places of an item that is now at ``own``.
+    def scores(self, data: Any, particles: Any, item: jax.Array, own: jax.Array) -> jax.Array:
+        """Return the log weights ``(L, P)`` of all assignments of an item, which is now at ``own``.
 
-        They add up to the predictive probability of the item, given all others.
+        They sum to the predictive probability of the item given all others.
         """
 
-    def moved(self, part: Any, held: Any, item: jax.Array, own: jax.Array, new: jax.Array) -> Any:
-        """What particles hold after an item has gone from one place to another."""
+    def reassign(
+        self, data: Any, particles: Any, item: jax.Array, own: jax.Array, new: jax.Array
+    ) -> Any:
+        """Return the state after an item has moved from the assignment ``own`` to ``new``."""
 
-    def shuffled(self, part: Any, order: jax.Array) -> Any:
-        """The part with its items in another order."""
+    def reorder(self, data: Any, order: jax.Array) -> Any:
+        """Return the data with the items in another order."""
 
-    def drawn(self, held: Any, chosen: jax.Array) -> Any:
-        """What the particles at ``chosen`` ``(P,)`` hold."""
+    def select(self, particles: Any, chosen: jax.Array) -> Any:
+        """Return the state of the particles at indices ``chosen`` ``(P,)``."""
 
-    def overflowed(self, held: Any) -> jax.Array:
-        """Whether some particle has no room left, which voids the run."""
+    def out_of_slots(self, particles: Any) -> jax.Array:
+        """Return True if a particle ran out of slots, which invalidates the run."""
 
-    def enlarged(self) -> ParticleDesign:
-        """The same with more room."""
+    def with_more_slots(self) -> ParticleConfig:
+        """Return the configuration with more slots."""
 
 
-class Reading(NamedTuple):
-    """How many items are read before the weights are looked at, and when they are placed again.
+class SMCSchedule(NamedTuple):
+    """Stages: the weights are checked at the end of each, and particles are rejuvenated after some.
 
     Attributes
     ----------
     ends : (S,)
-        Number of items read at the end of each stage.
-    renews : (S,)
-        Whether all of them are placed again then.
+        Number of items at the end of each stage.
+    rejuvenates : (S,)
+        True for stages that end with a rejuvenation.
     """
 
     ends: jax.Array
-    renews: jax.Array
+    rejuvenates: jax.Array
 
 
-def reading(num_items: int, stages: int | None = None) -> Reading:
-    """The stages for so many items, filled up to ``stages`` with empty ones.
+def smc_schedule(num_items: int, num_stages: int | None = None) -> SMCSchedule:
+    """Return the schedule for ``num_items`` items, padded with empty stages to ``num_stages``.
 
     Examples
     --------
     >>> import jax
-    >>> [int(end) for end in reading(12).ends]
+    >>> [int(end) for end in smc_schedule(12).ends]
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
     """
-    ends, renews, last = [], [], 1.0
+    ends, rejuvenates, last = [], [], 1.0
     end = 0
     while end < num_items:
         end = min(max(end + 1, int(end * GROWTH)), num_items)
         ends.append(end)
-        renews.append(end >= last * RENEWAL and end < num_items)
-        if renews[-1]:
+        rejuvenates.append(end >= last * REJUVENATION_GROWTH and end < num_items)
+        if rejuvenates[-1]:
             last = end
-    empty = 0 if stages is None else stages - len(ends)
-    return Reading(
+    empty = 0 if num_stages is None else num_stages - len(ends)
+    return SMCSchedule(
         jnp.asarray(ends + [num_items] * empty, dtype=jnp.int32),
-        jnp.asarray(renews + [False] * empty),
+        jnp.asarray(rejuvenates + [False] * empty),
     )
 
 
-class Posed(NamedTuple):
-    """Items whose places sum up apart from all others.
+class SMCProblem(NamedTuple):
+    """Items whose assignments can be summed over independently of all others.
 
     Attributes
     ----------
-    design
-        What is placed where.
-    part
-        The arrays that it reads.
-    stages
-        How the items are read.
+    config
+        Static configuration.
+    data
+        Arrays of the model, a pytree.
+    schedule
+        Stages in which the items are added.
     items : (n,)
-        Which of the table's items are in this part; its arrays may be longer.
+        Indices of these items in the table; the arrays may be padded to more items.
     length
-        Number of items for which the arrays have room.
+        Number of items in the padded arrays.
     """
 
-    design: ParticleDesign
-    part: Any
-    stages: Reading
+    config: ParticleConfig
+    data: Any
+    schedule: SMCSchedule
     items: NDArray[np.int64]
     length: int
 
 
-class ParticleState(NamedTuple):
-    """All particles.
+class SMCState(NamedTuple):
+    """State of all particles.
 
     Attributes
     ----------
-    held
-        What the design makes of the items read so far.
-    places : (N, P)
-        Place of each item read so far.
+    particles
+        State of the model for the items so far, a pytree.
+    assignments : (N, P)
+        Assignment of each item so far.
     log_weights : (P,)
-        Since the particles were last drawn anew.
+        Log weights since the last resampling.
     log_mean
-        Log of the mean weights until then.
+        Log of the product of the mean weights until then.
     """
 
-    held: Any
-    places: jax.Array
+    particles: Any
+    assignments: jax.Array
     log_weights: jax.Array
     log_mean: jax.Array
 
 
-def init(design: ParticleDesign, part: Any, length: int, num_particles: int) -> ParticleState:
-    """Particles that have read nothing yet."""
-    return ParticleState(
-        design.begin(part, num_particles),
-        jnp.zeros((length, num_particles), dtype=_place_dtype(design)),
+def init(config: ParticleConfig, data: Any, length: int, num_particles: int) -> SMCState:
+    """Return the state before the first item."""
+    return SMCState(
+        config.begin(data, num_particles),
+        jnp.zeros((length, num_particles), dtype=_assignment_dtype(config)),
         jnp.zeros(num_particles),
         jnp.zeros(()),
     )
 
 
-def _place_dtype(design: ParticleDesign) -> Any:
-    """Return the type of places: few as they mostly are, in two bytes each."""
-    return jnp.int16 if design.num_places <= np.iinfo(np.int16).max else jnp.int32
+def _assignment_dtype(config: ParticleConfig) -> Any:
+    """Return the integer type of assignments, 16 bits if they fit."""
+    return jnp.int16 if config.num_choices <= np.iinfo(np.int16).max else jnp.int32
 
 
-def _one_hot(places: jax.Array, num_places: int) -> jax.Array:
-    return (jnp.arange(num_places)[:, None] == places).astype(float)
+def _one_hot(assignments: jax.Array, num_choices: int) -> jax.Array:
+    return (jnp.arange(num_choices)[:, None] == assignments).astype(float)
 
 
-def _place(
-    design: ParticleDesign,
-    part: Any,
+def _assign(
+    config: ParticleConfig,
+    data: Any,
     rng_key: jax.Array,
-    state: ParticleState,
+    state: SMCState,
     item: jax.Array,
     is_new: bool,
     forced: jax.Array,
-) -> tuple[ParticleState, jax.Array]:
-    """Draw the place of an item; the first particle takes the forced one, unless it is negative."""
+) -> tuple[SMCState, jax.Array]:
+    """Draw the assignment of an item; if ``forced`` is not negative, the first particle takes it.
+
+    Returns the state and the log predictive probabilities of the item ``(P,)``.
+    """
     num_particles = state.log_weights.size
-    nowhere = jnp.zeros((design.num_places, num_particles))
-    own = nowhere if is_new else _one_hot(state.places[item], design.num_places)
-    scores = design.scores(part, state.held, item, own)
+    nowhere = jnp.zeros((config.num_choices, num_particles))
+    own = nowhere if is_new else _one_hot(state.assignments[item], config.num_choices)
+    scores = config.scores(data, state.particles, item, own)
     top = scores.max(axis=0)
+    # Categorical draws by inversion, for all particles at once.
     running = jnp.cumsum(jnp.exp(scores - top), axis=0)
     uniforms = jax.random.uniform(rng_key, (num_particles,), dtype=float)
-    dtype = state.places.dtype
-    places = (running[:-1] <= uniforms * running[-1]).sum(axis=0).astype(dtype)
-    is_led = (jnp.arange(num_particles) == 0) & (forced >= 0)
-    places = jnp.where(is_led, forced.astype(dtype), places)
-    new = _one_hot(places, design.num_places)
+    dtype = state.assignments.dtype
+    assignments = (running[:-1] <= uniforms * running[-1]).sum(axis=0).astype(dtype)
+    is_reference = (jnp.arange(num_particles) == 0) & (forced >= 0)
+    assignments = jnp.where(is_reference, forced.astype(dtype), assignments)
+    new = _one_hot(assignments, config.num_choices)
     state = state._replace(
-        held=design.moved(part, state.held, item, own, new),
-        places=jax.lax.dynamic_update_index_in_dim(state.places, places, item, 0),
+        particles=config.reassign(data, state.particles, item, own, new),
+        assignments=jax.lax.dynamic_update_index_in_dim(state.assignments, assignments, item, 0),
     )
     return state, top + jnp.log(running[-1])
 
 
-def _drawn_anew(
-    design: ParticleDesign, rng_key: jax.Array, state: ParticleState, is_led: jax.Array
-) -> ParticleState:
-    """Particles in proportion to their weights, all of weight one; a led one stays the first."""
+def _resample(
+    config: ParticleConfig, rng_key: jax.Array, state: SMCState, is_reference: jax.Array
+) -> SMCState:
+    """Resample particles in proportion to their weights; a reference particle stays the first."""
     size = state.log_weights.size
     top = state.log_weights.max()
+    # Multinomial resampling.
     running = jnp.cumsum(jnp.exp(state.log_weights - top))
     uniforms = jax.random.uniform(rng_key, (size,), dtype=float)
     chosen = jnp.searchsorted(running, uniforms * running[-1], side="right")
-    chosen = jnp.where((jnp.arange(size) == 0) & is_led, 0, jnp.minimum(chosen, size - 1))
-    return ParticleState(
-        design.drawn(state.held, chosen),
-        state.places[:, chosen],
+    chosen = jnp.where((jnp.arange(size) == 0) & is_reference, 0, jnp.minimum(chosen, size - 1))
+    return SMCState(
+        config.select(state.particles, chosen),
+        state.assignments[:, chosen],
         jnp.zeros_like(state.log_weights),
         state.log_mean + top + jnp.log(running[-1] / size),
     )
 
 
-class _Lead(NamedTuple):
-    """The places that the first particle takes, ``(S, N)`` each; negative for none."""
+class ReferencePath(NamedTuple):
+    """Assignments of the first particle in conditional SMC, ``(S, N)`` each; negative for none."""
 
-    read: jax.Array
-    renewed: jax.Array
+    extension: jax.Array
+    rejuvenation: jax.Array
 
 
 def _run(
-    design: ParticleDesign,
-    part: Any,
-    stages: Reading,
+    config: ParticleConfig,
+    data: Any,
+    schedule: SMCSchedule,
     rng_key: jax.Array,
-    lead: _Lead,
+    path: ReferencePath,
     num_particles: int,
 ) -> tuple[jax.Array, jax.Array]:
-    """Log of the mean weight of particles that have read all items in the order given.
+    """Return the log of the mean weight after all items, added in the order given.
 
-    Returns too whether some particle ran out of room.
+    Returns as well a flag that is True if a particle ran out of slots.
     """
 
     def stage(
-        carry: tuple[ParticleState, jax.Array],
-        step: tuple[jax.Array, jax.Array, jax.Array, _Lead],
-    ) -> tuple[tuple[ParticleState, jax.Array], None]:
+        carry: tuple[SMCState, jax.Array],
+        step: tuple[jax.Array, jax.Array, jax.Array, ReferencePath],
+    ) -> tuple[tuple[SMCState, jax.Array], None]:
         state, start = carry
-        number, end, renews, led = step
+        number, end, rejuvenates, reference = step
         key = jax.random.fold_in(rng_key, number)
-        read_key, draw_key, renew_key = jax.random.split(key, 3)
+        extend_key, draw_key, rejuvenate_key = jax.random.split(key, 3)
 
-        def read(item: jax.Array, state: ParticleState) -> ParticleState:
-            one = jax.random.fold_in(read_key, item)
-            state, gained = _place(design, part, one, state, item, True, led.read[item])
+        def extend(item: jax.Array, state: SMCState) -> SMCState:
+            one = jax.random.fold_in(extend_key, item)
+            state, gained = _assign(config, data, one, state, item, True, reference.extension[item])
             return state._replace(log_weights=state.log_weights + gained)
 
-        def renew(item: jax.Array, state: ParticleState) -> ParticleState:
-            one = jax.random.fold_in(renew_key, item)
-            return _place(design, part, one, state, item, False, led.renewed[item])[0]
+        def rejuvenate(item: jax.Array, state: SMCState) -> SMCState:
+            one = jax.random.fold_in(rejuvenate_key, item)
+            return _assign(config, data, one, state, item, False, reference.rejuvenation[item])[0]
 
-        state = jax.lax.fori_loop(start, end, read, state)
+        state = jax.lax.fori_loop(start, end, extend, state)
         weights = jnp.exp(state.log_weights - state.log_weights.max())
+        # Effective sample size of the weights.
         effective = weights.sum() ** 2 / (weights**2).sum()
         state = jax.lax.cond(
-            effective < LEAST_EFFECTIVE * num_particles,
-            lambda: _drawn_anew(design, draw_key, state, led.read[0] >= 0),
+            effective < MIN_EFFECTIVE_SHARE * num_particles,
+            lambda: _resample(config, draw_key, state, reference.extension[0] >= 0),
             lambda: state,
         )
-        state = jax.lax.fori_loop(0, jnp.where(renews, end, 0), renew, state)
+        state = jax.lax.fori_loop(0, jnp.where(rejuvenates, end, 0), rejuvenate, state)
         return (state, end), None
 
-    numbers = jnp.arange(len(stages.ends))
-    start = init(design, part, lead.read.shape[1], num_particles)
+    numbers = jnp.arange(len(schedule.ends))
+    start = init(config, data, path.extension.shape[1], num_particles)
     carry = (start, jnp.zeros((), dtype=jnp.int32))
-    (state, _), _ = jax.lax.scan(stage, carry, (numbers, stages.ends, stages.renews, lead))
+    (state, _), _ = jax.lax.scan(stage, carry, (numbers, schedule.ends, schedule.rejuvenates, path))
     top = state.log_weights.max()
     value = state.log_mean + top + jnp.log(jnp.exp(state.log_weights - top).mean())
-    return value, design.overflowed(state.held)
+    return value, config.out_of_slots(state.particles)
 
 
-def _path_to(
-    design: ParticleDesign, part: Any, stages: Reading, rng_key: jax.Array, places: jax.Array
-) -> _Lead:
-    """A path that ends at ``places`` ``(N,)``, by the reversed moves."""
-    length, num_items = len(places), stages.ends[-1]
+def _sample_reference_path(
+    config: ParticleConfig,
+    data: Any,
+    schedule: SMCSchedule,
+    rng_key: jax.Array,
+    assignments: jax.Array,
+) -> ReferencePath:
+    """Draw a reference path that ends at ``assignments`` ``(N,)``, by the reversed moves."""
+    length, num_items = len(assignments), schedule.ends[-1]
     free = jnp.asarray(-1)
-    nowhere = jnp.zeros((design.num_places, 1))
+    nowhere = jnp.zeros((config.num_choices, 1))
 
-    def put(item: jax.Array, state: ParticleState) -> ParticleState:
-        here = places[item].astype(state.places.dtype)[None]
-        new = _one_hot(here, design.num_places)
+    def put(item: jax.Array, state: SMCState) -> SMCState:
+        here = assignments[item].astype(state.assignments.dtype)[None]
+        new = _one_hot(here, config.num_choices)
         return state._replace(
-            held=design.moved(part, state.held, item, nowhere, new),
-            places=jax.lax.dynamic_update_index_in_dim(state.places, here, item, 0),
+            particles=config.reassign(data, state.particles, item, nowhere, new),
+            assignments=jax.lax.dynamic_update_index_in_dim(state.assignments, here, item, 0),
         )
 
-    def back(
-        carry: tuple[ParticleState, jax.Array], step: tuple[jax.Array, jax.Array, jax.Array]
-    ) -> tuple[tuple[ParticleState, jax.Array], _Lead]:
+    def step_back(
+        carry: tuple[SMCState, jax.Array], step: tuple[jax.Array, jax.Array, jax.Array]
+    ) -> tuple[tuple[SMCState, jax.Array], ReferencePath]:
         state, end = carry
-        number, start, renews = step
-        after = state.places[:, 0]
+        number, start, rejuvenates = step
+        after = state.assignments[:, 0]
         key = jax.random.fold_in(rng_key, number)
 
-        def renew(i: jax.Array, state: ParticleState) -> ParticleState:
+        def rejuvenate(i: jax.Array, state: SMCState) -> SMCState:
             item = end - 1 - i
             one = jax.random.fold_in(key, item)
-            return _place(design, part, one, state, item, False, free)[0]
+            return _assign(config, data, one, state, item, False, free)[0]
 
-        state = jax.lax.fori_loop(0, jnp.where(renews, end, 0), renew, state)
-        before = state.places[:, 0]
+        state = jax.lax.fori_loop(0, jnp.where(rejuvenates, end, 0), rejuvenate, state)
+        before = state.assignments[:, 0]
 
-        def take(item: jax.Array, state: ParticleState) -> ParticleState:
-            own = _one_hot(state.places[item], design.num_places)
-            return state._replace(held=design.moved(part, state.held, item, own, nowhere))
+        def remove(item: jax.Array, state: SMCState) -> SMCState:
+            own = _one_hot(state.assignments[item], config.num_choices)
+            return state._replace(
+                particles=config.reassign(data, state.particles, item, own, nowhere)
+            )
 
-        state = jax.lax.fori_loop(start, end, take, state)
-        return (state, start), _Lead(before, after)
+        # Remove the items of this stage, as the state before the stage has none of them.
+        state = jax.lax.fori_loop(start, end, remove, state)
+        return (state, start), ReferencePath(before, after)
 
-    full = jax.lax.fori_loop(0, num_items, put, init(design, part, length, 1))
-    starts = jnp.concatenate([jnp.zeros(1, dtype=jnp.int32), stages.ends[:-1]])
-    numbers = jnp.arange(len(stages.ends))
+    full = jax.lax.fori_loop(0, num_items, put, init(config, data, length, 1))
+    starts = jnp.concatenate([jnp.zeros(1, dtype=jnp.int32), schedule.ends[:-1]])
+    numbers = jnp.arange(len(schedule.ends))
     carry = (full, num_items)
-    _, lead = jax.lax.scan(back, carry, (numbers, starts, stages.renews), reverse=True)
+    _, path = jax.lax.scan(step_back, carry, (numbers, starts, schedule.rejuvenates), reverse=True)
     there = jnp.arange(length) < num_items
-    return _Lead(*(jnp.where(there, led, 0) for led in lead))
+    return ReferencePath(*(jnp.where(there, reference, 0) for reference in path))
 
 
-@partial(jax.jit, static_argnames=("design", "num_particles"))
+@partial(jax.jit, static_argnames=("config", "num_particles"))
 def _estimates(
-    design: ParticleDesign,
-    part: Any,
-    stages: Reading,
+    config: ParticleConfig,
+    data: Any,
+    schedule: SMCSchedule,
     keys: jax.Array,
     orders: jax.Array,
-    ends: jax.Array | None,
+    posterior_draws: jax.Array | None,
     num_particles: int,
 ) -> tuple[jax.Array, jax.Array]:
-    """Independent estimates, one a key, each with an order of its own."""
+    """Return independent estimates, one for each key, each with its own order of items."""
 
     def one(
         run: tuple[jax.Array, jax.Array, jax.Array | None],
     ) -> tuple[jax.Array, jax.Array]:
-        key, order, places = run
-        own = design.shuffled(part, order)
-        if places is None:
-            nothing = jnp.full((len(stages.ends), len(order)), -1, dtype=_place_dtype(design))
-            lead = _Lead(nothing, nothing)
+        key, order, assignments = run
+        own = config.reorder(data, order)
+        if assignments is None:
+            nothing = jnp.full(
+                (len(schedule.ends), len(order)), -1, dtype=_assignment_dtype(config)
+            )
+            path = ReferencePath(nothing, nothing)
         else:
             path_key, key = jax.random.split(key)
-            lead = _path_to(design, own, stages, path_key, places[order])
-        return _run(design, own, stages, key, lead, num_particles)
+            path = _sample_reference_path(config, own, schedule, path_key, assignments[order])
+        return _run(config, own, schedule, key, path, num_particles)
 
-    return jax.lax.map(one, (keys, orders, ends))
+    return jax.lax.map(one, (keys, orders, posterior_draws))
 
 
 def estimate(
-    posed: Posed,
+    problem: SMCProblem,
     *,
     runs: int,
     num_particles: int,
     seed: int,
-    ends: NDArray[np.int64] | None = None,
-) -> tuple[Posed, NDArray[np.float64]]:
-    """Logs of ``runs`` independent estimates of the sum over all places.
+    posterior_draws: NDArray[np.int64] | None = None,
+) -> tuple[SMCProblem, NDArray[np.float64]]:
+    """Return the logs of ``runs`` independent estimates of the sum over all assignments.
 
-    Returns the problem too, with more room if particles needed it.
+    Returns the problem as well, with more slots if particles needed them.
 
     Parameters
     ----------
-    ends : (runs, N), optional
-        Places drawn from the posterior. With them the estimates are those whose *inverse* is
-        unbiased.
+    posterior_draws : (runs, N), optional
+        Assignments drawn from the posterior, for conditional SMC: the *inverse* of each estimate
+        is then unbiased.
     """
     with jax.enable_x64(True):
-        root = jax.random.fold_in(jax.random.key(seed), 0 if ends is None else 1)
-        rng = np.random.default_rng([seed, 0 if ends is None else 1])
-        orders = np.tile(np.arange(posed.length), (runs, 1))
+        root = jax.random.fold_in(jax.random.key(seed), 0 if posterior_draws is None else 1)
+        rng = np.random.default_rng([seed, 0 if posterior_draws is None else 1])
+        orders = np.tile(np.arange(problem.length), (runs, 1))
         for order in orders:
-            rng.shuffle(order[: len(posed.items)])
+            rng.shuffle(order[: len(problem.items)])
         while True:
-            found, overflowed = _estimates(
-                posed.design,
-                posed.part,
-                posed.stages,
+            found, out_of_slots = _estimates(
+                problem.config,
+                problem.data,
+                problem.schedule,
                 jax.random.split(root, runs),
                 jnp.asarray(orders),
-                None if ends is None else jnp.asarray(ends),
+                None if posterior_draws is None else jnp.asarray(posterior_draws),
                 num_particles,
             )
-            if not bool(overflowed.any()):
-                return posed, np.asarray(found)
-            posed = posed._replace(design=posed.design.enlarged())
+            if not bool(out_of_slots.any()):
+                return problem, np.asarray(found)
+            problem = problem._replace(config=problem.config.with_more_slots())

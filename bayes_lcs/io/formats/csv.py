@@ -14,7 +14,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from bayes_lcs.core.errors import DataError, DataNote, one_line, warn_user
+from bayes_lcs.core.errors import DataError, DataNote, DataWarning, one_line, warn_user
+from bayes_lcs.io.column_types import parse_number
 from bayes_lcs.io.formats.csv_diagnose import (
     find_bad_bytes,
     find_open_quote,
@@ -160,7 +161,25 @@ def _unique_names(path: Path, cells: list[str], line: int) -> list[str]:
             "if this line is not a header, pass header=False",
             DataNote,
         )
+    else:
+        _warn_of_values(path, names, line)
     return names
+
+
+def _warn_of_values(path: Path, names: Sequence[str], line: int) -> None:
+    """Warn if the header looks like a row of values, which would be lost.
+
+    Whole numbers in ascending order are names, such as years or the columns of an array.
+    """
+    numbers = [number for name in names if (number := parse_number(name)) is not None]
+    whole = all(number.is_integer() for number in numbers)
+    if not whole or numbers != sorted(set(numbers)):
+        some = next(name for name in names if parse_number(name) is not None)
+        warn_user(
+            f"{path.name}, line {line}: it is taken as the header, but {some!r} is a number; if "
+            "this line is a row, pass header=False",
+            DataWarning,
+        )
 
 
 def _column_names(

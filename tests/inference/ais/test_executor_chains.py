@@ -11,7 +11,7 @@ import pytest
 import bayes_lcs as bl
 from bayes_lcs.inference.ais import driver, partition
 from bayes_lcs.inference.ais.ais import Schedule, anneal
-from bayes_lcs.inference.ais.executor_chains import BATCH, SpreadAnnealing
+from bayes_lcs.inference.ais.executor_chains import BATCH, ExecutorAnnealing
 from bayes_lcs.runtime.executors.local import LocalExecutor
 from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 
@@ -22,19 +22,19 @@ CHAINS = 2 * BATCH + 1
 @pytest.fixture(autouse=True)
 def one_in_a_call(monkeypatch):
     """Parts of several sizes would be as many programs to compile."""
-    monkeypatch.setattr(driver, "MOST_IN_A_CALL", 1)
+    monkeypatch.setattr(driver, "MAX_CHAINS_PER_CALL", 1)
 
 
 @pytest.fixture(scope="module")
-def pose():
+def build_problem():
     model = bl.ClusteredNaiveBayes(concentration=5.0)
     data, _ = model.simulate(bl.Schema(2, (2, 3)), [4, 3, 5, 4, 2], seed=1)
-    return partial(partition.pose, model, data)
+    return partial(partition.build_problem, model, data)
 
 
 @pytest.fixture(scope="module")
-def problem(pose):
-    return pose()
+def problem(build_problem):
+    return build_problem()
 
 
 @pytest.fixture(scope="module")
@@ -58,22 +58,24 @@ def interrupted_at(executor, monkeypatch, number):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("backwards", [False, True])
-def test_weights_are_those_of_chains_side_by_side(pose, problem, starts, threads, backwards):
+def test_weights_are_those_of_chains_side_by_side(
+    build_problem, problem, starts, threads, backwards
+):
     settings = {"chains": CHAINS, "seed": 3, "starts": starts if backwards else None}
     _, plain = anneal(problem, TEMPERATURES, **settings)
-    with LocalExecutor(threads) as executor, SpreadAnnealing(executor, pose) as spread:
+    with LocalExecutor(threads) as executor, ExecutorAnnealing(executor, build_problem) as spread:
         _, found = spread(problem, TEMPERATURES, **settings)
-        # Posed once by each worker, and rounds of a batch for each.
+        # Built once by each worker, and rounds of a batch for each.
         assert executor.traffic.calls == threads + threads * -(-3 // threads)
     assert found.shape == (CHAINS, 1)
     assert len(np.unique(found)) == CHAINS
     np.testing.assert_allclose(found, plain, rtol=1e-12)
 
 
-def test_batches_are_kept_at_ctrl_c_and_taken_up(pose, problem, tmp_path, monkeypatch):
+def test_batches_are_kept_at_ctrl_c_and_taken_up(build_problem, problem, tmp_path, monkeypatch):
     settings = {"chains": CHAINS, "seed": 3}
     _, plain = anneal(problem, TEMPERATURES, **settings)
-    with LocalExecutor() as executor, SpreadAnnealing(executor, pose) as spread:
+    with LocalExecutor() as executor, ExecutorAnnealing(executor, build_problem) as spread:
         calls = interrupted_at(executor, monkeypatch, 3)
         with bl.checkpoints(tmp_path), pytest.raises(PartialResultInterrupt) as stopped:
             spread(problem, TEMPERATURES, **settings)
@@ -85,20 +87,20 @@ def test_batches_are_kept_at_ctrl_c_and_taken_up(pose, problem, tmp_path, monkey
 
 
 @pytest.mark.slow
-def test_chains_that_need_more_room_are_given_it(pose, problem):
+def test_chains_that_need_more_room_are_given_it(build_problem, problem):
     """In a worker too, and the problem that comes back has it."""
-    narrow = replace(problem, design=replace(problem.design, num_slots=3))
+    narrow = replace(problem, config=replace(problem.config, num_slots=3))
     apart = {"z": np.tile(np.arange(5, dtype=np.uint16), (CHAINS, 1))}
     for given in (None, apart):
         settings = {"chains": CHAINS, "seed": 3, "starts": given}
         _, plain = anneal(problem, TEMPERATURES, **settings)
         wider, found = anneal(narrow, TEMPERATURES, **settings)
         np.testing.assert_allclose(found, plain, rtol=1e-12)
-        assert wider.design.num_slots == 6
-        with LocalExecutor() as executor, SpreadAnnealing(executor, pose) as spread:
+        assert wider.config.num_slots == 6
+        with LocalExecutor() as executor, ExecutorAnnealing(executor, build_problem) as spread:
             after, found = spread(narrow, TEMPERATURES, **settings)
         np.testing.assert_allclose(found, plain, rtol=1e-12)
-        assert after.design == wider.design
+        assert after.config == wider.config
 
 
 def test_the_whole_evidence_of_labels_given_features_goes_there(monkeypatch):

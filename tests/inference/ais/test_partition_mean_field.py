@@ -21,12 +21,16 @@ import bayes_lcs as bl
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.inference.ais.ais import Schedule, anneal
 from bayes_lcs.inference.ais.fit_mean_field import (
-    Arrangement,
-    _log_guide,
-    arrangement,
-    guided_problem,
+    AnchoredLabelling,
+    _log_base,
+    choose_anchors,
+    fit_mean_field,
 )
-from bayes_lcs.inference.ais.partition_mean_field import GuidedData, GuidedDesign, GuidedProblem
+from bayes_lcs.inference.ais.partition_mean_field import (
+    MeanFieldConfig,
+    MeanFieldData,
+    MeanFieldProblem,
+)
 from bayes_lcs.inference.mcmc import collapsed_gibbs
 from tests.oracles import all_partitions
 
@@ -52,24 +56,24 @@ def partitions() -> tuple[NDArray, NDArray]:
     return every, logs - MODEL.log_label_marginal(table().counts())
 
 
-def found(num_anchors: int, num_slots: int) -> Arrangement:
-    return Arrangement(ORDER, num_anchors, num_slots, np.zeros(0, dtype=np.int32))
+def found(num_anchors: int, num_slots: int) -> AnchoredLabelling:
+    return AnchoredLabelling(ORDER, num_anchors, num_slots, np.zeros(0, dtype=np.int32))
 
 
 @cache
-def problem(num_anchors: int, num_slots: int) -> GuidedProblem:
+def problem(num_anchors: int, num_slots: int) -> MeanFieldProblem:
     """With a guide of random numbers, the same for all spare slots or not."""
     rng = np.random.default_rng(num_slots)
-    log_guide = np.log(rng.dirichlet(np.full(num_slots, 20.0), len(ORDER)))
+    log_base = np.log(rng.dirichlet(np.full(num_slots, 20.0), len(ORDER)))
     with jax.enable_x64(True):
-        posed = collapsed_gibbs.pose(MODEL, table())
-        data = GuidedData(
-            posed.data.layout,
-            posed.data.vectors[ORDER],
+        target = collapsed_gibbs.build_problem(MODEL, table())
+        data = MeanFieldData(
+            target.data.layout,
+            target.data.vectors[ORDER],
             jnp.asarray(2.5),
-            jnp.asarray(log_guide),
+            jnp.asarray(log_base),
         )
-    return GuidedProblem(GuidedDesign(num_anchors, num_slots), data)
+    return MeanFieldProblem(MeanFieldConfig(num_anchors, num_slots), data)
 
 
 def has_place(z: NDArray, num_anchors: int, num_slots: int) -> bool:
@@ -105,8 +109,8 @@ def test_backwards_the_mean_of_the_inverse_is_the_inverse(num_anchors: int, num_
     slots = [found(num_anchors, num_slots).slots(z, rng) for z in drawn]
     starts = np.array([one for one in slots if one is not None])
     starts = starts[: len(starts) // 8 * 8]  # chains are run eight at a time
-    posed = problem(num_anchors, num_slots)
-    _, done = anneal(posed, FEW, chains=len(starts), seed=2, starts={"z": starts}, progress=False)
+    target = problem(num_anchors, num_slots)
+    _, done = anneal(target, FEW, chains=len(starts), seed=2, starts={"z": starts}, progress=False)
     missing = sum(one is None for one in slots)
     ratios = np.exp(logsumexp(logs) - done[:, 0])
     assert_mean_is_one(np.concatenate([ratios, np.zeros(missing)]))
@@ -121,13 +125,13 @@ def test_a_sweep_leaves_the_posterior_as_it_is():
     rng = np.random.default_rng(3)
     drawn = every[kept][rng.choice(kept.sum(), size, p=chance)]
     starts = np.array([found(num_anchors, num_slots).slots(z, rng) for z in drawn])
-    posed = problem(num_anchors, num_slots)
+    target = problem(num_anchors, num_slots)
     with jax.enable_x64(True):
-        states, keys = posed.states({"z": starts}), jax.random.split(jax.random.key(1), size)
-        sweep = jax.vmap(lambda key, state: posed.design.sweep(posed.data, key, state, 1.0)[0])
+        states, keys = target.states({"z": starts}), jax.random.split(jax.random.key(1), size)
+        sweep = jax.vmap(lambda key, state: target.config.sweep(target.data, key, state, 1.0)[0])
         after = jax.jit(sweep)(keys, states)
-        blocks = jax.vmap(lambda z: posed.design.state(posed.data, z))(after.z)
-        assert np.array_equal(after.blocks, blocks.blocks)
+        blocks = jax.vmap(lambda z: target.config.state(target.data, z))(after.z)
+        assert np.array_equal(after.cluster_counts, blocks.cluster_counts)
         assert np.allclose(after.log_marginals, blocks.log_marginals, rtol=0, atol=1e-9)
     codes = {tuple(first_occurrence(z[ORDER])): number for number, z in enumerate(every[kept])}
     ended = np.array([codes[tuple(first_occurrence(z))] for z in np.asarray(after.z)])
@@ -155,16 +159,16 @@ def test_slots_are_those_of_partitions_that_have_a_place(num_anchors: int, num_s
 
 def test_what_is_tempered_is_joint_over_guide():
     num_anchors, num_slots = 2, 5
-    posed = problem(num_anchors, num_slots)
-    log_guide = np.asarray(posed.data.log_guide)
+    target = problem(num_anchors, num_slots)
+    log_base = np.asarray(target.data.log_base)
     z = np.array([0, 1, 3, 3, 1])  # block of slot 3 has no anchor: one of three arrangements
     back = np.empty(5, dtype=int)
     back[ORDER] = z
     joint = MODEL.log_joint(table().counts(), back) - MODEL.log_label_marginal(table().counts())
-    expected = joint - np.log(3.0) - log_guide[np.arange(2, 5), z[2:]].sum()
+    expected = joint - np.log(3.0) - log_base[np.arange(2, 5), z[2:]].sum()
     with jax.enable_x64(True):
-        state = posed.design.state(posed.data, jnp.asarray(z, dtype=jnp.int32))
-        assert float(posed.design.log_likelihood(posed.data, state)[0]) == pytest.approx(
+        state = target.config.state(target.data, jnp.asarray(z, dtype=jnp.int32))
+        assert float(target.config.log_likelihood(target.data, state)[0]) == pytest.approx(
             expected, abs=1e-10
         )
 
@@ -175,7 +179,7 @@ def test_anchors_are_groups_that_draws_keep_apart():
     draws = np.tile(truth, (50, 1))
     draws[:25, 18:] = 0  # half of the draws know nothing of the third block
     draws[np.arange(50), rng.integers(0, 18, 50)] = 5
-    result = arrangement(draws, best=49)
+    result = choose_anchors(draws, best=49)
     blocks_of_anchors = truth[result.order[: result.num_anchors]]
     assert sorted(blocks_of_anchors) == [0, 1]
     assert np.array_equal(np.sort(result.order), np.arange(24))
@@ -187,7 +191,7 @@ def test_anchors_are_groups_that_draws_keep_apart():
 
 def test_a_guide_adds_up_to_one_and_has_no_zeros():
     chances = np.array([[1.0, 0.0, 0.0, 0.0], [0.5, 0.1, 0.3, 0.1]])
-    guide = np.exp(_log_guide(chances, num_anchors=2))
+    guide = np.exp(_log_base(chances, num_anchors=2))
     assert np.allclose(guide.sum(axis=1), 1.0, rtol=0, atol=1e-12)
     assert np.allclose(guide[1], [0.5, 0.1, 0.2, 0.2])
     assert (guide > 0).all()
@@ -206,7 +210,7 @@ def test_a_fitted_guide_has_the_posterior_probabilities_of_slots():
     chance = np.exp(logs[kept] - logsumexp(logs[kept]))
     with_first = (every[kept] == every[kept][:, ORDER[:1]]).T @ chance
     guides = [
-        guided_problem(MODEL, table(), arranged, sweeps=200, seed=seed).data.log_guide
+        fit_mean_field(MODEL, table(), arranged, sweeps=200, seed=seed).data.log_base
         for seed in range(20)
     ]
     runs = np.exp(np.array(guides))[:, 2:, 0]

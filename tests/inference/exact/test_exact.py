@@ -165,7 +165,7 @@ def test_map_of_separated_clusters():
 
 def test_log_probability_wants_one_block_a_group():
     posterior = bl.exact(bl.ClusteredNaiveBayes(), random_case(0, num_groups=3).table)
-    with pytest.raises(ValueError, match=r"shape \(2,\), not \(3,\)"):
+    with pytest.raises(ValueError, match=r"shape \(3,\), got \(2,\)"):
         posterior.log_probability([0, 1])
 
 

@@ -122,8 +122,8 @@ def test_equal_weights_count_partitions(arithmetic):
 
 @pytest.mark.parametrize("together", [1, 2, 3, 4])
 def test_few_sizes_at_a_time(together, monkeypatch):
-    monkeypatch.setattr(partition_function, "FEW_GROUPS", 0)
-    monkeypatch.setattr(partition_function, "ROWS_TOGETHER", together)
+    monkeypatch.setattr(partition_function, "MAX_GROUPS_ALL_SIZES", 0)
+    monkeypatch.setattr(partition_function, "SIZES_PER_BATCH", together)
     for num_groups in range(1, 9):
         log_weights = np.random.default_rng(num_groups).normal(size=1 << num_groups)
         assert_enumerated(PartitionSums(log_weights), log_weights)
@@ -131,7 +131,7 @@ def test_few_sizes_at_a_time(together, monkeypatch):
 
 def test_sizes_that_cannot_matter_are_not_computed(arithmetic, monkeypatch):
     """Blocks of one are worth next to nothing: of eight groups there are no more than four."""
-    monkeypatch.setattr(partition_function, "FEW_GROUPS", 0)
+    monkeypatch.setattr(partition_function, "MAX_GROUPS_ALL_SIZES", 0)
     log_weights = np.zeros(1 << 8)
     log_weights[1 << np.arange(8)] = -40.0
     found = PartitionSums(log_weights)
@@ -241,7 +241,7 @@ def test_every_refusal_of_the_scaled_path(monkeypatch):
     for name, value in (
         ("HUGE", largest / 2),  # a weight is too large
         ("HUGE", (largest + sums.max()) / 2),  # the weights pass, a sum does not
-        ("SMALLEST_TOTAL", total * 2),  # what was flushed might matter
+        ("MIN_TOTAL", total * 2),  # what was flushed might matter
     ):
         with monkeypatch.context() as patch:
             patch.setattr(partition_function, name, value)

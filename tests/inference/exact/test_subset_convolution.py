@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bayes_lcs.inference.exact import subset_convolution
 from bayes_lcs.inference.exact.subset_convolution import (
-    Course,
+    ConvolutionCheckpoint,
     convolve,
     convolve_max,
     convolve_relative,
@@ -189,9 +189,9 @@ def small_parts(monkeypatch):
 def convolutions(f, g):
     best = naive_maxima(f, g)
     return [
-        lambda course: convolve(f, np.stack([g, 2 * g]), course=course),
-        lambda course: convolve_max(f, g, course=course),
-        lambda course: convolve_relative(f, g, best, course=course),
+        lambda checkpoint: convolve(f, np.stack([g, 2 * g]), checkpoint=checkpoint),
+        lambda checkpoint: convolve_max(f, g, checkpoint=checkpoint),
+        lambda checkpoint: convolve_relative(f, g, best, checkpoint=checkpoint),
     ]
 
 
@@ -200,14 +200,14 @@ def convolutions(f, g):
 def test_begun_and_gone_on_with(small_parts, bits, which):
     run = convolutions(*cases(bits, seed=1))[which]
     seen = []
-    expected = run(Course(look=lambda so_far: seen.append(so_far())))
+    expected = run(ConvolutionCheckpoint(save=lambda so_far: seen.append(so_far())))
     parts = 3 ** (3 + (bits == 7))
     assert seen[-1]["done"].sum() == parts
     for so_far in seen:
-        np.testing.assert_array_equal(run(Course(begun=so_far)), expected)
+        np.testing.assert_array_equal(run(ConvolutionCheckpoint(state=so_far)), expected)
     # What is said to be done is not done again.
     none = {"out": np.zeros_like(expected), "done": seen[-1]["done"]}
-    np.testing.assert_array_equal(run(Course(begun=none)), none["out"])
+    np.testing.assert_array_equal(run(ConvolutionCheckpoint(state=none)), none["out"])
 
 
 def test_whoever_looks_can_stop_it(small_parts):
@@ -218,5 +218,5 @@ def test_whoever_looks_can_stop_it(small_parts):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        convolve(f, g, ticks.append, Course(look=look))
+        convolve(f, g, ticks.append, ConvolutionCheckpoint(save=look))
     assert sum(ticks) < 3**THREADED_BITS

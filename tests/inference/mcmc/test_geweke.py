@@ -102,7 +102,7 @@ def counted(state: Everything, which: np.ndarray) -> tuple[jax.Array, jax.Array]
     return labels, vectors
 
 
-def posed(data: Any, state: Everything) -> tuple[Any, LabelState]:
+def with_data(data: Any, state: Everything) -> tuple[Any, LabelState]:
     """The sampler's data and label state for the present rows."""
     rows = LatentRows(
         jnp.asarray(GROUPS[LATENT], dtype=jnp.int32),
@@ -205,16 +205,16 @@ def test_the_sweep_of_the_sharing_models_keeps_the_joint_distribution():
         label_prior=ALPHA, concentration=PRIORS[0], feature_prior=PRIORS[1]
     )
     with jax.enable_x64(True):
-        problem = collapsed_gibbs.pose(model, template(), 1)
+        problem = collapsed_gibbs.build_problem(model, template(), 1)
 
         def sweep(key: jax.Array, state: Everything) -> Everything:
-            data, labels = posed(problem.data, state)
-            begun = collapsed_gibbs.init(problem.design, data, state.z, state.concentration, 5, key)
+            data, labels = with_data(problem.data, state)
+            begun = collapsed_gibbs.init(problem.config, data, state.z, state.concentration, 5, key)
             partition = begun.partition._replace(
-                blocks=jax.ops.segment_sum(labels.vectors, state.z, 5)
+                cluster_counts=jax.ops.segment_sum(labels.vectors, state.z, 5)
             )
             begun = begun._replace(partition=partition, labels=labels, beta=state.beta)
-            _, info = collapsed_gibbs.build_kernel(problem.design, data)(key, begun)
+            _, info = collapsed_gibbs.build_kernel(problem.config, data)(key, begun)
             return state._replace(
                 z=info.z.astype(state.z.dtype),
                 concentration=info.concentration,
@@ -231,19 +231,19 @@ def test_the_sweep_of_the_prototype_model_keeps_the_joint_distribution(
     many_groups: bool, monkeypatch: pytest.MonkeyPatch
 ):
     if not many_groups:  # sums over groups by their counts, not by how many exceed each count
-        monkeypatch.setattr(prototype.prototype_update, "COST_OF_LGAMMA", 0)
+        monkeypatch.setattr(prototype.prototype_metropolis, "COST_OF_LGAMMA", 0)
     model = bl.Prototype(label_prior=ALPHA, feature_prior=PRIORS[1], strength_prior=PRIORS[2])
     with jax.enable_x64(True):
-        problem = prototype.pose(model, template(), num_adapt=0)
-        assert bool(problem.design.tail_length) == many_groups
+        problem = prototype.build_problem(model, template(), num_adapt=0)
+        assert bool(problem.config.tail_length) == many_groups
 
         def sweep(key: jax.Array, state: Everything) -> Everything:
-            data, labels = posed(problem.data, state)
-            begun = prototype.init(problem.design, data, state.log_scatter, key)
+            data, labels = with_data(problem.data, state)
+            begun = prototype.init(problem.config, data, state.log_scatter, key)
             counts = prototype.padded_counts(SCHEMA, labels.vectors)
-            exceed = prototype.prototype_update.exceedances(counts, problem.design.tail_length)
-            begun = begun._replace(labels=labels, counted=exceed, beta=state.beta)
-            after, info = prototype.build_kernel(problem.design, data)(key, begun)
+            exceed = prototype.prototype_metropolis.count_tails(counts, problem.config.tail_length)
+            begun = begun._replace(labels=labels, tail_counts=exceed, beta=state.beta)
+            after, info = prototype.build_kernel(problem.config, data)(key, begun)
             return state._replace(
                 log_scatter=after.walk.log_scatter,
                 beta=info.beta,

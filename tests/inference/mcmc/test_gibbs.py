@@ -15,12 +15,12 @@ import bayes_lcs as bl
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.inference.mcmc import collapsed_gibbs, crp_gibbs, split_merge
 from bayes_lcs.inference.mcmc.cluster_marginals import (
-    block_layout,
+    count_layout,
     group_vectors,
     log_marginal,
     row_dimensions,
 )
-from bayes_lcs.inference.mcmc.collapsed_gibbs import pose, starting_partitions
+from bayes_lcs.inference.mcmc.collapsed_gibbs import build_problem, starting_partitions
 from bayes_lcs.inference.mcmc.driver import run_chains
 from tests.inference.mcmc.gibbs_oracle import State, enumerate_posterior, fit_p_value
 
@@ -43,7 +43,7 @@ def final_states(model: object, table: bl.GroupedTable, **options: int) -> list[
     """The last draw of many chains: independent of each other."""
     split = options.pop("split_merge", 1)
     with jax.enable_x64(True):
-        problem = pose(model, table, split)
+        problem = build_problem(model, table, split)
     info = run_chains(
         problem, draws=1, warmup=60, chains=NUM_CHAINS, thin=1, seed=11, progress=False
     ).info
@@ -70,7 +70,7 @@ def test_split_merge_alone_has_the_posterior_as_its_invariant_distribution():
     counts = table.counts()
     exact = enumerate_posterior(table, concentration=0.8)
     with jax.enable_x64(True):
-        layout = block_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
+        layout = count_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
         vectors = jnp.asarray(group_vectors(counts))
         kernel = split_merge.build_kernel(layout)
 
@@ -117,11 +117,11 @@ def test_slots_that_run_out_change_nothing(monkeypatch: pytest.MonkeyPatch):
         "starting_partitions",
         lambda groups, chains, rng: np.zeros((chains, groups), dtype=np.int64),
     )
-    sizes, resized = [], collapsed_gibbs.resized
+    sizes, with_num_slots = [], collapsed_gibbs.with_num_slots
     monkeypatch.setattr(
         collapsed_gibbs,
-        "resized",
-        lambda state, slots: sizes.append(slots) or resized(state, slots),
+        "with_num_slots",
+        lambda state, slots: sizes.append(slots) or with_num_slots(state, slots),
     )
     monkeypatch.setattr(collapsed_gibbs, "SPARE_SLOTS", 0)
     tight = bl.sample(model, table, **options)
@@ -149,7 +149,7 @@ def test_the_same_seed_gives_the_same_draws_and_another_seed_others():
 def test_log_joint_and_counts_stay_consistent_over_a_run():
     table = small_table(4)
     with jax.enable_x64(True):
-        problem = pose(bl.ClusteredNaiveBayes(concentration=2.0), table)
+        problem = build_problem(bl.ClusteredNaiveBayes(concentration=2.0), table)
     info = run_chains(problem, draws=30, warmup=0, chains=2, thin=1, seed=0, progress=False).info
     model = bl.ClusteredNaiveBayes(concentration=2.0)
     labels = table.labels.copy()
@@ -173,7 +173,7 @@ def test_layout_agrees_with_the_integrals_with_and_without_tables():
     ]
     with jax.enable_x64(True):
         for entries in (10**6, 1):
-            layout = block_layout(counts.schema, beta, int(counts.labels.sum()), entries)
+            layout = count_layout(counts.schema, beta, int(counts.labels.sum()), entries)
             got = log_marginal(layout, jnp.asarray(group_vectors(counts)))
             np.testing.assert_allclose(got, expected, atol=1e-10)
 
@@ -185,7 +185,7 @@ def test_vectors_are_wide_enough_for_all_groups_and_latent_rows():
     largest = np.iinfo(np.int32).max - group_vectors(counts).sum(axis=0).max()
     assert group_vectors(counts, largest).dtype == np.int32
     assert group_vectors(counts, largest + 1).dtype == np.int64
-    layout = block_layout(counts.schema, np.random.default_rng(0).gamma(1.0, size=(2, 5)), 2**33)
+    layout = count_layout(counts.schema, np.random.default_rng(0).gamma(1.0, size=(2, 5)), 2**33)
     assert not layout.table.size
     assert not layout.offset.any()
 
@@ -205,7 +205,7 @@ def test_scores_that_are_kept_are_those_that_would_be_computed():
     table, _ = model.simulate(bl.Schema(2, (2, 3)), [3, 2, 4, 3, 2, 3, 4], seed=1)
     counts = table.counts()
     with jax.enable_x64(True):
-        layout = block_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
+        layout = count_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
         vectors = jnp.asarray(group_vectors(counts))
         gibbs, split = crp_gibbs.build_kernel(layout), split_merge.build_kernel(layout)
         concentration = jnp.asarray(3.0)
@@ -220,7 +220,7 @@ def test_scores_that_are_kept_are_those_that_would_be_computed():
                     state, info = split(one, state, vectors, concentration)
                     accepted += info.accepted
                 if forgetful:
-                    state = crp_gibbs.forget(layout, vectors, state)
+                    state = crp_gibbs.invalidate_scores(layout, vectors, state)
                 state, _ = gibbs(keys[0], state, vectors, concentration)
                 return state, (state.z, accepted)
 
@@ -239,7 +239,7 @@ def test_sweeps_that_are_not_made_would_have_changed_nothing():
     table, _ = model.simulate(bl.Schema(2, (2, 3)), [40, 30, 35, 40, 30, 25], seed=4)
     counts = table.counts()
     with jax.enable_x64(True):
-        layout = block_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
+        layout = count_layout(counts.schema, np.ones((2, 5)), int(counts.labels.sum()))
         vectors = jnp.asarray(group_vectors(counts))
         gibbs = crp_gibbs.build_kernel(layout)
 
@@ -248,13 +248,15 @@ def test_sweeps_that_are_not_made_would_have_changed_nothing():
 
             def sweep(state: crp_gibbs.PartitionState, i: jax.Array):
                 if restless:
-                    state = crp_gibbs.forget(layout, vectors, state)
+                    state = crp_gibbs.invalidate_scores(layout, vectors, state)
                 # For twenty sweeps each, one of the two is changed.
                 concentration = jnp.where(i // 20 % 4 == 1, 5.0, 1.0)
                 temperature = jnp.where(i // 20 % 4 == 3, 0.3, 1.0)
                 one = jax.random.fold_in(key, i)
                 after, _ = gibbs(one, state, vectors, concentration, temperature)
-                short = (state.rest.clock == after.rest.clock) & (state.rest.clock >= 0)
+                short = (state.stay_intervals.version == after.stay_intervals.version) & (
+                    state.stay_intervals.version >= 0
+                )
                 return after, (after.z, short)
 
             return jax.lax.scan(sweep, start, jnp.arange(160))[1]

@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 import bayes_lcs as bl
 from bayes_lcs.core.partitions import coclustering_matrix
-from bayes_lcs.inference.mcmc.collapsed_gibbs import pose
+from bayes_lcs.inference.mcmc.collapsed_gibbs import build_problem
 from bayes_lcs.inference.mcmc.driver import run_chains
 
 FALSE_ALARM = 1e-4
@@ -26,7 +26,7 @@ def test_coclustering_and_number_of_clusters_within_monte_carlo_error():
     open_question = (together > 0.02) & (together < 0.98)
     assert open_question.sum() > 100, "the posterior is too certain to test anything"
     with jax.enable_x64(True):
-        problem = pose(model, data)
+        problem = build_problem(model, data)
     drawn = run_chains(
         problem, draws=250, warmup=150, chains=NUM_CHAINS, thin=1, seed=0, progress=False
     ).info

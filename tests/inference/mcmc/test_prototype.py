@@ -14,7 +14,7 @@ from scipy.stats import norm
 import bayes_lcs as bl
 from bayes_lcs.inference.draw_posterior import draw_posterior
 from bayes_lcs.inference.mcmc.driver import ChainDraws, run_chains
-from bayes_lcs.inference.mcmc.prototype import pose
+from bayes_lcs.inference.mcmc.prototype import build_problem
 from tests.models.prototype_grid import grid_log_evidence, log_factor_grid, prior_grid
 
 FALSE_ALARM = 1e-4
@@ -24,7 +24,7 @@ BINARY = bl.Schema(2, (2, 2))
 
 def independent_draws(table: bl.GroupedTable, num_chains: int = 2000) -> ChainDraws:
     with jax.enable_x64(True):
-        problem = pose(MODEL, table, num_adapt=60)
+        problem = build_problem(MODEL, table, num_adapt=60)
     return run_chains(
         problem, draws=1, warmup=120, chains=num_chains, thin=1, seed=3, progress=False
     )

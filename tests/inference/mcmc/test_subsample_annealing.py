@@ -20,7 +20,7 @@ from bayes_lcs.inference.draw_posterior import draw_posterior
 from bayes_lcs.inference.mcmc import collapsed_gibbs, subsample_annealing
 from bayes_lcs.inference.mcmc.cluster_marginals import log_marginal
 from bayes_lcs.inference.mcmc.driver import run_chains
-from bayes_lcs.inference.mcmc.subsample_annealing import grown_partitions, visits_of
+from bayes_lcs.inference.mcmc.subsample_annealing import grow_partitions, visit_schedule
 from bayes_lcs.runtime.executors.local import LocalExecutor
 from tests.inference.mcmc.gibbs_oracle import enumerate_posterior, fit_p_value
 from tests.inference.mcmc.test_gibbs import FALSE_ALARM, NUM_CHAINS, small_table
@@ -46,7 +46,7 @@ def clustered(num_groups, num_clusters, rows, seed=0, flatness=0.3, sizes=(3, 4,
 def visited(table, visits, chains):
     """Final states of many chains that make the same visits."""
     with jax.enable_x64(True):
-        problem = collapsed_gibbs.pose(MODEL, table)
+        problem = collapsed_gibbs.build_problem(MODEL, table)
         arrays = problem.data
 
         def run(key):
@@ -110,7 +110,7 @@ def test_visits_of_all_leave_the_posterior_invariant():
     assert fit_p_value(as_states(states.z), exact) > FALSE_ALARM
     with jax.enable_x64(True):
         blocks = jax.vmap(lambda z: jax.ops.segment_sum(problem.data.vectors, z, 5))(states.z)
-        np.testing.assert_array_equal(states.blocks, blocks)
+        np.testing.assert_array_equal(states.cluster_counts, blocks)
         kept = np.asarray(states.log_marginals)
         np.testing.assert_allclose(kept, log_marginal(problem.data.layout, blocks), atol=1e-9)
         sizes = (np.asarray(states.z)[:, :, None] == np.arange(5)).sum(axis=1)
@@ -123,7 +123,7 @@ def test_chains_sample_the_same_from_them(missing_labels):
     table = small_table(missing_labels)
     exact = enumerate_posterior(table, concentration=1.5, feature_prior=0.7)
     with jax.enable_x64(True):
-        problem = collapsed_gibbs.pose(MODEL, table, 1, "grown")
+        problem = collapsed_gibbs.build_problem(MODEL, table, 1, "grown")
     numbers = {"draws": 1, "warmup": 60, "chains": NUM_CHAINS, "thin": 1, "seed": 11}
     info = run_chains(problem, **numbers, progress=False).info
     z, labels = first_occurrence(info["z"][:, -1]), info["labels"][:, -1]
@@ -133,7 +133,7 @@ def test_chains_sample_the_same_from_them(missing_labels):
 
 @pytest.mark.parametrize("num_groups", [1, 63, 64, 65, 1000, 5000])
 def test_nobody_is_swept_over_before_all_of_a_stage_are_in(num_groups):
-    visits = visits_of(num_groups, np.random.default_rng(1))
+    visits = visit_schedule(num_groups, np.random.default_rng(1))
     _, first = np.unique(visits, return_index=True)
     assert len(first) == num_groups
     newcomers = np.zeros(len(visits), dtype=bool)
@@ -149,15 +149,15 @@ def test_nobody_is_swept_over_before_all_of_a_stage_are_in(num_groups):
     assert inside == num_groups
     assert newcomers[-1]  # the sweeps of the chain follow
     # Sizes of all stages but the last, each twice the one before, add up to less than 2 U.
-    assert len(visits) <= (1 + 2 * subsample_annealing.MOST_SWEEPS) * num_groups
+    assert len(visits) <= (1 + 2 * subsample_annealing.MAX_SWEEPS) * num_groups
 
 
 def test_chains_start_apart_from_each_other_and_again_the_same():
     table, _ = clustered(300, 5, 8, flatness=1.0)
     with jax.enable_x64(True):
-        arrays = collapsed_gibbs.pose(MODEL, table).data
+        arrays = collapsed_gibbs.build_problem(MODEL, table).data
         keys = jax.random.split(jax.random.key(3), 3)
-        grow = partial(grown_partitions, arrays.layout, arrays.vectors, 1.0, progress=False)
+        grow = partial(grow_partitions, arrays.layout, arrays.vectors, 1.0, progress=False)
         starts = grow(keys)
         np.testing.assert_array_equal(grow(keys[1:2])[0], starts[1])
     assert starts.shape == (3, 300)
@@ -168,9 +168,9 @@ def test_slots_grow_with_the_clusters():
     """More clusters than there were slots at first."""
     table, truth = clustered(300, 60, 60, flatness=0.1)
     with jax.enable_x64(True):
-        arrays = collapsed_gibbs.pose(MODEL, table).data
+        arrays = collapsed_gibbs.build_problem(MODEL, table).data
         keys = jax.random.split(jax.random.key(0), 1)
-        found = grown_partitions(arrays.layout, arrays.vectors, 1.0, keys, False)[0]
+        found = grow_partitions(arrays.layout, arrays.vectors, 1.0, keys, False)[0]
     assert found.max() + 1 > 1.5 * subsample_annealing.FIRST_SLOTS
     together = found[:, None] == found
     assert (together == (truth[:, None] == truth)).mean() > 0.99
@@ -187,8 +187,8 @@ def test_workers_grow_their_own_chain():
 
 
 def test_many_groups_are_grown_unless_told():
-    assert [collapsed_gibbs.start_of("auto", n) for n in (1000, 1001)] == ["apart", "grown"]
-    assert collapsed_gibbs.start_of("apart", 10**6) == "apart"
+    assert [collapsed_gibbs.resolve_start("auto", n) for n in (1000, 1001)] == ["apart", "grown"]
+    assert collapsed_gibbs.resolve_start("apart", 10**6) == "apart"
     with pytest.raises(ValueError, match="start must be one of auto, apart, grown, got 'far'"):
         bl.sample(MODEL, small_table(0), start="far")
 

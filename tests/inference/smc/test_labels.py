@@ -19,7 +19,7 @@ from scipy.stats import chisquare
 
 import bayes_lcs as bl
 from bayes_lcs.inference.smc import smc
-from bayes_lcs.inference.smc.labels import LabelParticles, Part, pose
+from bayes_lcs.inference.smc.labels import LabelConfig, SMCData, build_problem
 
 RUNS = 4000
 SCHEMA = bl.Schema(2, (3, 2, 2, 3, 2))
@@ -56,15 +56,17 @@ def run(
 ) -> NDArray:
     """Log estimates of ``P(X | X and Y of labelled rows)``, parts added up."""
     total = np.zeros(RUNS)
-    for number, posed in enumerate(pose(model, data)):
+    for number, problem in enumerate(build_problem(model, data)):
         if renewals == "rare":
-            renews = np.arange(len(posed.stages.ends)) == 3
-            posed = posed._replace(stages=posed.stages._replace(renews=renews))
+            rejuvenates = np.arange(len(problem.schedule.ends)) == 3
+            problem = problem._replace(schedule=problem.schedule._replace(rejuvenates=rejuvenates))
         own = None
         if ends is not None:
-            own = np.zeros((RUNS, posed.length), dtype=np.int64)
-            own[:, : len(posed.items)] = ends[:, posed.items]
-        total += smc.estimate(posed, runs=RUNS, num_particles=particles, seed=number, ends=own)[1]
+            own = np.zeros((RUNS, problem.length), dtype=np.int64)
+            own[:, : len(problem.items)] = ends[:, problem.items]
+        total += smc.estimate(
+            problem, runs=RUNS, num_particles=particles, seed=number, posterior_draws=own
+        )[1]
     return total
 
 
@@ -104,24 +106,28 @@ def test_drawing_labels_again_leaves_their_posterior_as_it_is():
     num_particles = 40_000
     rng = np.random.default_rng(7)
     drawn = every[rng.choice(len(every), num_particles, p=probabilities)]
-    design, part, _, _, length = pose(model, data)[0]
+    config, data, _, _, length = build_problem(model, data)[0]
     free = jnp.asarray(-1)
     with jax.enable_x64(True):
-        state = smc.init(design, part, length, num_particles)
+        state = smc.init(config, data, length, num_particles)
         keys = jax.random.split(jax.random.key(3), 5)
-        held = state.held
+        particles = state.particles
         for row in range(5):
-            held = design.moved(part, held, row, one_hot(drawn[:, row] - 2), one_hot(drawn[:, row]))
-        state = state._replace(held=held, places=state.places.at[:5].set(drawn.T.astype(np.int16)))
+            particles = config.reassign(
+                data, particles, row, one_hot(drawn[:, row] - 2), one_hot(drawn[:, row])
+            )
+        state = state._replace(
+            particles=particles, assignments=state.assignments.at[:5].set(drawn.T.astype(np.int16))
+        )
         for row in range(5):
-            state, _ = smc._place(design, part, keys[row], state, row, False, free)
-    codes = np.asarray(state.places)[:5].T @ (2 ** np.arange(4, -1, -1))
+            state, _ = smc._assign(config, data, keys[row], state, row, False, free)
+    codes = np.asarray(state.assignments)[:5].T @ (2 ** np.arange(4, -1, -1))
     observed = np.bincount(codes, minlength=32)
     expected = num_particles * probabilities
     common = expected >= 5
     pooled = [np.append(v[common], v[~common].sum()) for v in (observed, expected)]
     assert chisquare(*pooled).pvalue > 1e-4
-    assert (drawn != np.asarray(state.places)[:5].T).any(axis=1).mean() > 0.2
+    assert (drawn != np.asarray(state.assignments)[:5].T).any(axis=1).mean() > 0.2
 
 
 def one_hot(labels: NDArray) -> NDArray:
@@ -130,16 +136,16 @@ def one_hot(labels: NDArray) -> NDArray:
 
 def test_drawn_anew_in_proportion_to_their_weights_and_the_leader_stays_first():
     weights = np.array([0.1, 0.4, 0.3, 0.2])
-    design, part, _, _, length = pose(MODELS["complete sharing"], table())[0]
+    config, data, _, _, length = build_problem(MODELS["complete sharing"], table())[0]
     with jax.enable_x64(True):
-        state = smc.init(design, part, length, 4)._replace(log_weights=jnp.log(weights))
-        owners = jnp.broadcast_to(jnp.arange(4.0), state.held.owners.shape)
-        state = state._replace(held=state.held._replace(owners=owners))
+        state = smc.init(config, data, length, 4)._replace(log_weights=jnp.log(weights))
+        owners = jnp.broadcast_to(jnp.arange(4.0), state.particles.owners.shape)
+        state = state._replace(particles=state.particles._replace(owners=owners))
         keys = jax.random.split(jax.random.key(1), 3000)
 
         def chosen(is_led: bool) -> NDArray:
-            draw = jax.vmap(lambda key: smc._drawn_anew(design, key, state, is_led))
-            return np.asarray(draw(keys).held.owners[:, 0, 0]).astype(int)
+            draw = jax.vmap(lambda key: smc._resample(config, key, state, is_led))
+            return np.asarray(draw(keys).particles.owners[:, 0, 0]).astype(int)
 
         free, led = chosen(jnp.asarray(False)), chosen(jnp.asarray(True))
     assert (led[:, 0] == 0).all()
@@ -155,32 +161,32 @@ def test_more_particles_spread_less():
 
 
 def test_stages_grow_with_the_rows_and_end_with_the_last():
-    stages = smc.reading(300, stages=200)
-    ends = np.asarray(stages.ends)
+    schedule = smc.smc_schedule(300, num_stages=200)
+    ends = np.asarray(schedule.ends)
     assert ends[0] == 1
     assert (np.diff(ends) >= 0).all()
     assert len(ends) == 200
     assert ends[-1] == 300
     inside = ends[ends < 300]
     assert (np.diff(inside) <= np.maximum(1, 0.05 * inside[:-1])).all()
-    assert not np.asarray(stages.renews)[ends == 300].any()
+    assert not np.asarray(schedule.rejuvenates)[ends == 300].any()
 
 
-@pytest.mark.parametrize("num_places", [2, 40_000])
-def test_places_are_numbered_however_many_there_are(num_places):
+@pytest.mark.parametrize("num_choices", [2, 40_000])
+def test_places_are_numbered_however_many_there_are(num_choices):
     """A particle that is led to the last place is there: 16 bits do not hold 40,000."""
-    design = LabelParticles(num_places)
+    config = LabelConfig(num_choices)
     with jax.enable_x64(True):
-        part = Part(
+        data = SMCData(
             cells=jnp.zeros((1, 1), dtype=jnp.int32),
             present=jnp.ones((1, 1), dtype=bool),
             owner=jnp.zeros(1, dtype=jnp.int32),
-            cell_weights=jnp.ones((2, num_places)),
-            feature_weights=jnp.ones((1, num_places)),
-            label_weights=jnp.ones((1, num_places)),
+            cell_weights=jnp.ones((2, num_choices)),
+            feature_weights=jnp.ones((1, num_choices)),
+            label_weights=jnp.ones((1, num_choices)),
         )
-        start = smc.init(design, part, 1, 1)
-        last = jnp.asarray(num_places - 1)
-        state, _ = smc._place(design, part, jax.random.key(0), start, jnp.asarray(0), True, last)
-    assert state.places.tolist() == [[num_places - 1]]
-    assert np.asarray(state.held.owners)[0, -1, 0] == 2.0
+        start = smc.init(config, data, 1, 1)
+        last = jnp.asarray(num_choices - 1)
+        state, _ = smc._assign(config, data, jax.random.key(0), start, jnp.asarray(0), True, last)
+    assert state.assignments.tolist() == [[num_choices - 1]]
+    assert np.asarray(state.particles.owners)[0, -1, 0] == 2.0

@@ -18,7 +18,7 @@ from scipy.stats import chisquare
 
 import bayes_lcs as bl
 from bayes_lcs.inference.smc import smc
-from bayes_lcs.inference.smc.partition import GroupParticles, pose
+from bayes_lcs.inference.smc.partition import PartitionConfig, build_problem
 from bayes_lcs.model_evidence.evidence import _best_method
 from experiments.benchmarks.simulated import clustered_groups
 from tests.oracles import all_partitions
@@ -44,8 +44,10 @@ def partitions() -> tuple[NDArray, NDArray]:
 
 
 def run(ends: NDArray | None = None, particles: int = 4) -> NDArray:
-    posed = pose(MODEL, table())
-    return smc.estimate(posed, runs=RUNS, num_particles=particles, seed=5, ends=ends)[1]
+    problem = build_problem(MODEL, table())
+    return smc.estimate(problem, runs=RUNS, num_particles=particles, seed=5, posterior_draws=ends)[
+        1
+    ]
 
 
 def drawn_partitions(size: int) -> NDArray:
@@ -74,10 +76,10 @@ def test_room_for_clusters_changes_no_estimate():
     data, _ = clustered_groups(
         10, num_clusters=2, rows_per_group=8, num_features=3, evenness=1.0, seed=1
     )
-    posed = pose(bl.ClusteredNaiveBayes(), data)
+    problem = build_problem(bl.ClusteredNaiveBayes(), data)
 
     def estimates(slots: int) -> list[float]:
-        roomy = posed._replace(design=GroupParticles(slots, data.num_groups))
+        roomy = problem._replace(config=PartitionConfig(slots, data.num_groups))
         found = [smc.estimate(roomy, runs=1, num_particles=6, seed=seed)[1] for seed in range(200)]
         return [float(values[0]) for values in found]
 
@@ -89,18 +91,20 @@ def test_drawing_blocks_again_leaves_their_posterior_as_it_is():
     every, logs = partitions()
     size = 40_000
     drawn = drawn_partitions(size)
-    design, part, _, _, length = pose(MODEL, table())
-    nowhere = np.zeros((design.num_places, size))
+    config, data, _, _, length = build_problem(MODEL, table())
+    nowhere = np.zeros((config.num_choices, size))
     with jax.enable_x64(True):
-        state = smc.init(design, part, length, size)
-        held = state.held
+        state = smc.init(config, data, length, size)
+        particles = state.particles
         for group in range(length):
-            new = (np.arange(design.num_places)[:, None] == drawn[:, group]).astype(float)
-            held = design.moved(part, held, group, nowhere, new)
-        state = state._replace(held=held, places=jnp.asarray(drawn.T, dtype=jnp.int16))
+            new = (np.arange(config.num_choices)[:, None] == drawn[:, group]).astype(float)
+            particles = config.reassign(data, particles, group, nowhere, new)
+        state = state._replace(
+            particles=particles, assignments=jnp.asarray(drawn.T, dtype=jnp.int16)
+        )
         for group, key in enumerate(jax.random.split(jax.random.key(3), length)):
-            state, _ = smc._place(design, part, key, state, group, False, jnp.asarray(-1))
-    found = np.asarray(state.places).T
+            state, _ = smc._assign(config, data, key, state, group, False, jnp.asarray(-1))
+    found = np.asarray(state.assignments).T
     same = found[:, :, None] == found[:, None, :]
     known = every[:, :, None] == every[:, None, :]
     codes = {matrix.tobytes(): number for number, matrix in enumerate(known)}
