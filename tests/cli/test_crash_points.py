@@ -198,10 +198,10 @@ def test_a_full_disk_after_work_that_was_not_kept(files, tmp_path, monkeypatch):
         full.setattr(os, "replace", fill)
         failed = run(files, "coreset", tmp_path / "place")
     assert failed.exit_code == 1, failed.output
-    assert "Make room, and run the same command with --resume" in failed.stderr
+    assert "Free some space and run the same command with --resume" in failed.stderr
     resumed = run(files, "coreset", tmp_path / "place", "--resume")
     assert resumed.exit_code == 0, resumed.output
-    assert "the earlier run had kept nothing yet" in resumed.stderr
+    assert "the earlier run had saved nothing yet" in resumed.stderr
     assert contents(tmp_path / "place") == expected
 
 
