@@ -51,14 +51,12 @@ from .inference.posterior import Posterior as Posterior
 from .inference.posterior import sample as sample
 from .io.sampler import RowSource as RowSource
 from .io.sampler import number_blocks as number_blocks
-from .learning_curve_sampling.convergence import convergence_curves as convergence_curves
 from .learning_curve_sampling.result import LearningCurveResult as LearningCurveResult
 from .learning_curve_sampling.sample import learning_curve_sample as learning_curve_sample
 from .model_evidence.compare import Comparison as Comparison
 from .model_evidence.compare import compare as compare
 from .model_evidence.evidence import conditional_evidence as conditional_evidence
 from .model_evidence.evidence import evidence as evidence
-from .model_evidence.evidence_curve import evidence_curve as evidence_curve
 from .model_evidence.log_evidence import EvidenceWarning as EvidenceWarning
 from .model_evidence.log_evidence import LogEvidence as LogEvidence
 from .models.clustered_naive_bayes import ClusteredNaiveBayes as ClusteredNaiveBayes
@@ -67,9 +65,6 @@ from .models.no_sharing import NoSharing as NoSharing
 from .models.prototype import Prototype as Prototype
 from .plots.cluster_profiles import plot_cluster_profiles as plot_cluster_profiles
 from .plots.evidence import plot_evidence as plot_evidence
-from .plots.evidence import plot_evidence_curve as plot_evidence_curve
-from .plots.learning_curve import plot_convergence_curves as plot_convergence_curves
-from .plots.learning_curve import plot_iterations as plot_iterations
 from .plots.learning_curve import plot_sampling_curve as plot_sampling_curve
 from .plots.learning_curve import plot_stopping_line as plot_stopping_line
 from .plots.losses import plot_learning_curves as plot_learning_curves

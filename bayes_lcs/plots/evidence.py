@@ -1,7 +1,7 @@
-"""Plots of log evidence: comparison of models, and curves over the number of rows.
+"""Plot of log evidence: comparison of models.
 
-Every function draws on one Axes and returns it. Names are drawn as plain text, never as
-matplotlib's ``$...$`` maths.
+It draws on one Axes and returns it. Names are drawn as plain text, never as matplotlib's
+``$...$`` maths.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayes_lcs.plots.figure import legend_text, new_axes, plain_text
+from bayes_lcs.plots.figure import new_axes, plain_text
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from bayes_lcs.model_evidence.log_evidence import LogEvidence
 
-__all__ = ["plot_evidence", "plot_evidence_curve"]
+__all__ = ["plot_evidence"]
 
 
 def plot_evidence(results: Sequence[LogEvidence], ax: Axes | None = None) -> Axes:
@@ -47,48 +46,4 @@ def plot_evidence(results: Sequence[LogEvidence], ax: Axes | None = None) -> Axe
     axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.10g}")
     axes.set_xlabel("nats of log evidence below the best model (shorter is better)")
-    return axes
-
-
-def plot_evidence_curve(
-    frame: pd.DataFrame, ax: Axes | None = None, *, relative_to: str | None = None
-) -> Axes:
-    """Plot the log evidence of each model relative to a reference, against the number of rows.
-
-    This is Figure 4-5 of the thesis.
-
-    Parameters
-    ----------
-    frame
-        Result of :func:`bayes_lcs.evidence_curve`.
-    relative_to
-        Name of the reference model; the last one by default.
-
-    Examples
-    --------
-    >>> import bayes_lcs as bl
-    >>> data, _ = bl.meeting_requests(seed=0, rows_per_person=10)
-    >>> models = [bl.NoSharing(), bl.CompleteSharing()]
-    >>> ax = bl.plot_evidence_curve(bl.evidence_curve(models, data, [10, 50, 200], repeats=2))
-    """
-    names = list(dict.fromkeys(frame["model"]))
-    base = names[-1] if relative_to is None else relative_to
-    if base not in names:
-        raise ValueError(f"the frame has no model {base!r}; it has {', '.join(names)}")
-    wide = frame.pivot_table(index=["size", "repeat"], columns="model", values="log_evidence")
-    axes = new_axes(ax, 6.5, 4.2)
-    axes.axhline(0.0, color="0.4", linewidth=1, linestyle="--", label=legend_text(base))
-    for name in names:
-        if name == base:
-            continue
-        ratio = (wide[name] - wide[base]).groupby("size")
-        error = 1.96 * ratio.sem().fillna(0.0)
-        axes.errorbar(
-            ratio.mean().index, ratio.mean(), error, marker="o", capsize=2, label=legend_text(name)
-        )
-    axes.set_xscale("log")
-    axes.set_yscale("symlog", linthresh=10)
-    axes.set_xlabel("rows (drawn at random from all groups)")
-    axes.set_ylabel(f"log evidence above {plain_text(base)} (nats)")
-    axes.legend()
     return axes

@@ -1,4 +1,4 @@
-"""Plots of learning-curve sampling: score, stopping point, and convergence thresholds.
+"""Plots of learning-curve sampling: score and stopping point.
 
 Every function draws on one Axes and returns it.
 """
@@ -14,17 +14,9 @@ from bayes_lcs.learning_curve_sampling.time_cost import seconds_text
 from bayes_lcs.plots.figure import new_axes
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = [
-    "plot_convergence_curves",
-    "plot_iterations",
-    "plot_sampling_curve",
-    "plot_stopping_line",
-]
-
-_MARKERS = "osD^vPX*"
+__all__ = ["plot_sampling_curve", "plot_stopping_line"]
 
 
 def plot_sampling_curve(
@@ -120,60 +112,6 @@ def plot_stopping_line(result: LearningCurveResult, ax: Axes | None = None) -> A
         axes.plot(result.runtime_seconds, share, "*", color="C2", label=label)
     axes.set_xlabel("run time (seconds)")
     axes.set_ylabel("gain over the baseline (best model = 1)")
-    axes.grid(alpha=0.25)
-    axes.legend(frameon=False)
-    return axes
-
-
-def plot_convergence_curves(
-    frame: pd.DataFrame,
-    ax: Axes | None = None,
-    *,
-    x_scale: Literal["log", "linear"] = "log",
-) -> Axes:
-    """Plot the score against sample size, one line per threshold γ (the paper's Figure 3).
-
-    Parameters
-    ----------
-    frame
-        Result of :func:`bayes_lcs.convergence_curves`.
-    x_scale : {"log", "linear"}
-        Scale of the sample size.
-    """
-    axes = _by_threshold(frame, "score", ax)
-    axes.set_xscale(x_scale)
-    axes.set_ylabel("score on the hold-out")
-    return axes
-
-
-def plot_iterations(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Plot iterations against sample size, one line per threshold (the paper's Figure 2).
-
-    Parameters
-    ----------
-    frame
-        Result of :func:`bayes_lcs.convergence_curves`.
-    """
-    axes = _by_threshold(frame, "iterations", ax)
-    axes.set_xscale("log")
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("iterations")
-    return axes
-
-
-def _by_threshold(frame: pd.DataFrame, column: str, ax: Axes | None) -> Axes:
-    axes = new_axes(ax, 6.5, 4.2)
-    groups: Any = frame.groupby("threshold", sort=False)
-    for number, (threshold, own) in enumerate(groups):
-        axes.plot(
-            own["size"],
-            own[column],
-            marker=_MARKERS[number % len(_MARKERS)],
-            markersize=4,
-            linewidth=1.5,
-            label=f"γ = {threshold:g}",
-        )
-    axes.set_xlabel("rows trained on")
     axes.grid(alpha=0.25)
     axes.legend(frameon=False)
     return axes

@@ -109,8 +109,6 @@ plt.show()
 # * ``alpha=0``: time costs nothing, and all rows are used.
 # * ``components=[4, 8, 16]`` chooses the number of clusters together with the size of the sample.
 # * Any estimator with ``fit`` and ``score``: try a scikit-learn classifier and ``y=``.
-# * ``bl.convergence_curves`` shows whether the assumptions of abbreviated training hold for your
-#   data.
 # * From a terminal: ``bayes-lcs cluster visits.parquet -k 8 --alpha 0.2 --out results``.
 #
 # The theory is in :doc:`/learning_curve_sampling` (rules and costs) and :doc:`/theory/mixtures`

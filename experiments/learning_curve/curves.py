@@ -6,7 +6,7 @@ from functools import cache
 
 import pandas as pd
 
-import bayes_lcs as bl
+from experiments.learning_curve.convergence import convergence_curves
 from experiments.learning_curve.setting import Setting, load, make_estimator
 
 THRESHOLDS = (1e-2, 1e-3, 1e-4, 1e-5)
@@ -18,7 +18,7 @@ def curves(setting: Setting) -> pd.DataFrame:
     found = []
     for name in setting.data_sets:
         data = load(name, setting.scale, setting.seed)
-        frame = bl.convergence_curves(
+        frame = convergence_curves(
             make_estimator(setting.components, setting.seed),
             data,
             thresholds=THRESHOLDS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 
-import bayes_lcs as bl
 from experiments.benchmarks.tables import Table
+from experiments.learning_curve.convergence import plot_iterations
 from experiments.learning_curve.curves import curves
 from experiments.learning_curve.setting import Setting
 from experiments.papers.outcome import Finding, Outcome
@@ -20,7 +20,7 @@ def run(setting: Setting) -> Outcome:
     tables, ratios = [], []
     for axes, name in zip(panels[0], names, strict=True):
         own = frame[frame["data"] == name]
-        bl.plot_iterations(own, axes).set_title(name)
+        plot_iterations(own, axes).set_title(name)
         wide = own.pivot(index="size", columns="threshold", values="iterations")
         columns = ("size", *(f"γ = {threshold:g}" for threshold in wide.columns))
         rows = [(str(size), *row) for size, row in zip(wide.index, wide.to_numpy(), strict=True)]

@@ -6,8 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-import bayes_lcs as bl
 from experiments.benchmarks.tables import Table
+from experiments.learning_curve.convergence import plot_convergence_curves
 from experiments.learning_curve.curves import curves
 from experiments.learning_curve.setting import Setting
 from experiments.papers.outcome import Finding, Outcome
@@ -26,7 +26,7 @@ def run(setting: Setting) -> Outcome:
     for pair, name in zip(panels, names, strict=True):
         own = frame[frame["data"] == name]
         for axes, x_scale in zip(pair, ("linear", "log"), strict=True):
-            bl.plot_convergence_curves(own, axes, x_scale=x_scale).set_title(name)
+            plot_convergence_curves(own, axes, x_scale=x_scale).set_title(name)
         wide = own.pivot(index="size", columns="threshold", values="score")
         columns = ("size", *(f"γ = {threshold:g}" for threshold in wide.columns))
         rows = [

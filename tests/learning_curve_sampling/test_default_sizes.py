@@ -17,6 +17,7 @@ from bayes_lcs.learning_curve_sampling.default_sizes import (
     default_initial_size,
     num_components_of,
 )
+from experiments.learning_curve.convergence import convergence_curves
 
 # Rows, rows held out, sizes that may be visited.
 SIZES = {
@@ -138,7 +139,7 @@ def test_convergence_curves_of_few_rows(tmp_path):
     frame = points(699).drop(columns="kind")
     frame.to_csv(tmp_path / "rows.csv", index=False)
     for source in (frame.to_numpy(), tmp_path / "rows.csv"):
-        found = bl.convergence_curves(
+        found = convergence_curves(
             GaussianMixture(2, random_state=0), source, thresholds=[0.1], progress=False
         )
         assert found["size"].tolist() == [200, 400, 560]

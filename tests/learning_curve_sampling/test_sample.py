@@ -22,6 +22,11 @@ import bayes_lcs as bl
 from bayes_lcs.io.random_order import random_order
 from bayes_lcs.learning_curve_sampling.result import _ratio_interval
 from bayes_lcs.learning_curve_sampling.truncated_training import NAMES, abbreviation
+from experiments.learning_curve.convergence import (
+    convergence_curves,
+    plot_convergence_curves,
+    plot_iterations,
+)
 from tests.learning_curve_sampling.made import Counting, StepClock
 
 ROWS = np.arange(20_000, dtype=float).reshape(-1, 1)
@@ -381,10 +386,10 @@ def test_pictures():
     assert (y[-1] - y[0]) / (x[-1] - x[0]) == pytest.approx(3.0 / 3600)
     estimator, options = counting()
     shape = {k: options[k] for k in ("initial_size", "holdout_size", "clock", "progress")}
-    frame = bl.convergence_curves(estimator, ROWS, thresholds=[0.1, 0.001], **shape)
+    frame = convergence_curves(estimator, ROWS, thresholds=[0.1, 0.001], **shape)
     assert len(frame) == 12
-    assert len(bl.plot_convergence_curves(frame).lines) == 2
-    assert len(bl.plot_iterations(frame).lines) == 2
+    assert len(plot_convergence_curves(frame).lines) == 2
+    assert len(plot_iterations(frame).lines) == 2
     mpl.pyplot.close("all")
 
 

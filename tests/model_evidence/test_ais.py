@@ -14,8 +14,11 @@ from scipy.special import logsumexp
 
 import bayes_lcs as bl
 from bayes_lcs.model_evidence.bidirectional import posterior_starts
-from bayes_lcs.model_evidence.evidence_bounds import bound_from_partitions, bound_from_singletons
 from bayes_lcs.model_evidence.log_evidence import Bracket, MeanWeight
+from experiments.clustered_naive_bayes.evidence_bounds import (
+    bound_from_partitions,
+    bound_from_singletons,
+)
 from tests.models.prototype_grid import grid_log_evidence
 from tests.oracles import all_partitions
 

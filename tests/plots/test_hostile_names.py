@@ -65,10 +65,6 @@ def evidence(ax: Any) -> Any:
     return bl.plot_evidence(results, ax)
 
 
-def evidence_curve(ax: Any) -> Any:
-    return bl.plot_evidence_curve(curve("size", "log_evidence"), ax, relative_to=NAMES[0])
-
-
 def learning_curves(ax: Any) -> Any:
     frame = curve("size", "zero_one_loss", "log_loss", "num_test")
     return bl.plot_learning_curves(frame, ax, group=NAMES[0])
@@ -91,7 +87,6 @@ PLOTS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
     "cluster_profiles": (profiles, NAMES[20:]),
     "mixture_profiles": (mixture, NAMES),
     "evidence": (evidence, NAMES),
-    "evidence_curve": (evidence_curve, NAMES[1:30]),
     "learning_curves": (learning_curves, NAMES[:30]),
     "loss_curve": (loss_curve, NAMES[:30]),
 }
@@ -116,8 +111,7 @@ def test_names_are_drawn_as_they_are_written(name: str) -> None:
 def test_every_plot_with_names_is_here() -> None:
     """Those that are left out draw numbers only."""
     numbers = {
-        *("convergence_curves", "em_trace", "iterations", "num_clusters", "sampling_curve"),
-        *("scan", "stopping_line"),
+        *("em_trace", "num_clusters", "sampling_curve", "scan", "stopping_line"),
     }
     assert {f"plot_{name}" for name in {*PLOTS, *numbers}} == {
         name for name in bl.__all__ if name.startswith("plot_")

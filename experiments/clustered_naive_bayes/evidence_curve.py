@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lcs.model_evidence.evidence import conditional_evidence, evidence
+from bayes_lcs.plots.figure import legend_text, new_axes, plain_text
 from bayes_lcs.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from bayes_lcs.data.grouped_table import GroupedTable
 
-__all__ = ["evidence_curve"]
+__all__ = ["evidence_curve", "plot_evidence_curve"]
 
 
 def evidence_curve(
@@ -82,3 +84,47 @@ def evidence_curve(
                     tick(1, f"{model.name}, {size} rows")
     columns = ["model", "size", "repeat", "log_evidence", "standard_error"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def plot_evidence_curve(
+    frame: pd.DataFrame, ax: Axes | None = None, *, relative_to: str | None = None
+) -> Axes:
+    """Plot the log evidence of each model relative to a reference, against the number of rows.
+
+    This is Figure 4-5 of the thesis.
+
+    Parameters
+    ----------
+    frame
+        Result of `evidence_curve`.
+    relative_to
+        Name of the reference model; the last one by default.
+
+    Examples
+    --------
+    >>> import bayes_lcs as bl
+    >>> data, _ = bl.meeting_requests(seed=0, rows_per_person=10)
+    >>> models = [bl.NoSharing(), bl.CompleteSharing()]
+    >>> ax = plot_evidence_curve(evidence_curve(models, data, [10, 50, 200], repeats=2))
+    """
+    names = list(dict.fromkeys(frame["model"]))
+    base = names[-1] if relative_to is None else relative_to
+    if base not in names:
+        raise ValueError(f"the frame has no model {base!r}; it has {', '.join(names)}")
+    wide = frame.pivot_table(index=["size", "repeat"], columns="model", values="log_evidence")
+    axes = new_axes(ax, 6.5, 4.2)
+    axes.axhline(0.0, color="0.4", linewidth=1, linestyle="--", label=legend_text(base))
+    for name in names:
+        if name == base:
+            continue
+        ratio = (wide[name] - wide[base]).groupby("size")
+        error = 1.96 * ratio.sem().fillna(0.0)
+        axes.errorbar(
+            ratio.mean().index, ratio.mean(), error, marker="o", capsize=2, label=legend_text(name)
+        )
+    axes.set_xscale("log")
+    axes.set_yscale("symlog", linthresh=10)
+    axes.set_xlabel("rows (drawn at random from all groups)")
+    axes.set_ylabel(f"log evidence above {plain_text(base)} (nats)")
+    axes.legend()
+    return axes

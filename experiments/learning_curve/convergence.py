@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from bayes_lcs.learning_curve_sampling.controller import stage_sizes
 from bayes_lcs.learning_curve_sampling.default_sizes import (
@@ -20,12 +20,16 @@ from bayes_lcs.learning_curve_sampling.default_sizes import (
 from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer, with_known_values
 from bayes_lcs.learning_curve_sampling.training_rows import open_rows
 from bayes_lcs.learning_curve_sampling.truncated_training import Abbreviation
+from bayes_lcs.plots.figure import new_axes
 from bayes_lcs.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
-__all__ = ["convergence_curves"]
+__all__ = ["convergence_curves", "plot_convergence_curves", "plot_iterations"]
+
+_MARKERS = "osD^vPX*"
 
 
 def convergence_curves(
@@ -100,3 +104,57 @@ def convergence_curves(
                 found.append((threshold, size, fit.score, fit.iterations, fit.seconds))
                 tick(1, f"{size:,} rows, threshold {threshold:g}")
     return pd.DataFrame(found, columns=["threshold", "size", "score", "iterations", "seconds"])
+
+
+def plot_convergence_curves(
+    frame: pd.DataFrame,
+    ax: Axes | None = None,
+    *,
+    x_scale: Literal["log", "linear"] = "log",
+) -> Axes:
+    """Plot the score against sample size, one line per threshold γ (the paper's Figure 3).
+
+    Parameters
+    ----------
+    frame
+        Result of `convergence_curves`.
+    x_scale : {"log", "linear"}
+        Scale of the sample size.
+    """
+    axes = _by_threshold(frame, "score", ax)
+    axes.set_xscale(x_scale)
+    axes.set_ylabel("score on the hold-out")
+    return axes
+
+
+def plot_iterations(frame: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Plot iterations against sample size, one line per threshold (the paper's Figure 2).
+
+    Parameters
+    ----------
+    frame
+        Result of `convergence_curves`.
+    """
+    axes = _by_threshold(frame, "iterations", ax)
+    axes.set_xscale("log")
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("iterations")
+    return axes
+
+
+def _by_threshold(frame: pd.DataFrame, column: str, ax: Axes | None) -> Axes:
+    axes = new_axes(ax, 6.5, 4.2)
+    groups: Any = frame.groupby("threshold", sort=False)
+    for number, (threshold, own) in enumerate(groups):
+        axes.plot(
+            own["size"],
+            own[column],
+            marker=_MARKERS[number % len(_MARKERS)],
+            markersize=4,
+            linewidth=1.5,
+            label=f"γ = {threshold:g}",
+        )
+    axes.set_xlabel("rows trained on")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False)
+    return axes
