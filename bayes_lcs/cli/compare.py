@@ -151,7 +151,7 @@ def compare(
     size = f"{extent.rows:,} rows with {extent.columns:,} columns"
     larger = "ignore columns with --ignore, or use a larger machine"
     require_memory(table_memory(extent), f"reading {size}", f"Use fewer rows, {larger}")
-    cuts = _bins(bins or ())
+    num_bins = _bins(bins or ())
     folder = writable_folder(out, reading_disk(extent))
     with run.checkpointing(), open_executor(executor, scheduler, workers) as runner:
         data = read_grouped(
@@ -160,53 +160,53 @@ def compare(
             label=label,
             ignore=ignore or (),
             missing_values=missing,
-            bins=cuts,
+            bins=num_bins,
             categorical=categorical or (),
             header=not no_header,
         )
-        made, groups = draws * chains, data.num_groups
+        num_draws, groups = draws * chains, data.num_groups
         predicts = bool((data.labels < 0).any())
         cells = data.schema.num_labels * data.schema.num_cells
-        ways = [made, None] if groups <= MAX_GROUPS else [made]
+        draw_counts = [num_draws, None] if groups <= MAX_GROUPS else [num_draws]
         require_memory(
-            min(compare_memory(extent, groups, cells, way, predicts) for way in ways),
-            f"comparing models on {groups:,} groups with {made:,} draws",
+            min(compare_memory(extent, groups, cells, count, predicts) for count in draw_counts),
+            f"comparing models on {groups:,} groups with {num_draws:,} draws",
             f"Use fewer --draws or --chains, {larger}",
         )
-        require_room(folder, compare_disk(extent, groups, made, groups <= MAX_GROUPS))
+        require_room(folder, compare_disk(extent, groups, num_draws, groups <= MAX_GROUPS))
         try:
-            found = compare_table(
+            result = compare_table(
                 data, seed=seed, draws=draws, chains=chains, precision=precision, executor=runner
             )
-        except ComparisonInterrupted as cut:
-            partial = cut.comparison
-            (kept,) = run.write(lambda: [save_evidence(partial, folder)], is_finished=False)
+        except ComparisonInterrupted as interruption:
+            partial = interruption.comparison
+            (path,) = run.write(lambda: [save_evidence(partial, folder)], is_finished=False)
             if as_json:
                 models = partial.table().to_dict("records")
-                print_json({"interrupted": True, "models": models, "files": [str(kept)]})
-            raise KeyboardInterrupt(f"the evidence of the finished models is in {kept}") from None
+                print_json({"interrupted": True, "models": models, "files": [str(path)]})
+            raise KeyboardInterrupt(f"the evidence of the finished models is in {path}") from None
         origin = Origin("compare", file, seed, options)
         written = run.write(
-            lambda: [save_page(found, folder, origin), *save_comparison(found, folder)],
-            is_finished=not found.interrupted,
+            lambda: [save_page(result, folder, origin), *save_comparison(result, folder)],
+            is_finished=not result.interrupted,
         )
-        _show(found, written, as_json)
-        if found.interrupted:
+        _show(result, written, as_json)
+        if result.interrupted:
             raise KeyboardInterrupt("the results are those of the draws so far")
 
 
-def _show(found: TableComparison, written: list[Path], as_json: bool) -> None:
+def _show(result: TableComparison, written: list[Path], as_json: bool) -> None:
     from rich.console import Console
 
-    table = found.comparison.table()
+    table = result.comparison.table()
     if as_json:
         print_json(
             {
-                "verdict": found.comparison.verdict(),
+                "verdict": result.comparison.verdict(),
                 "models": table.to_dict("records"),
-                "partition": found.partition_by_group(),
-                "method": found.method,
-                "interrupted": found.interrupted,
+                "partition": result.partition_by_group(),
+                "method": result.method,
+                "interrupted": result.interrupted,
                 "files": [str(path) for path in written],
             }
         )
@@ -217,9 +217,9 @@ def _show(found: TableComparison, written: list[Path], as_json: bool) -> None:
             "Log evidence", table[["model", "log_evidence", "lower", "upper", "probability"]]
         )
     )
-    echo(found.comparison.verdict())
-    echo(f"Clusters of similar groups ({found.method}):")
-    for members in found.blocks():
+    echo(result.comparison.verdict())
+    echo(f"Clusters of similar groups ({result.method}):")
+    for members in result.blocks():
         more = len(members) - MAX_NAMES
         shown = ", ".join(map(display_name, members[:MAX_NAMES]))
         echo(f"  {shown}{f' and {more:,} more' if more > 0 else ''}")
@@ -227,10 +227,10 @@ def _show(found: TableComparison, written: list[Path], as_json: bool) -> None:
 
 
 def _bins(given: list[str] | tuple[()]) -> dict[str, int] | None:
-    found = {}
+    result = {}
     for entry in given:
         name, _, number = entry.rpartition("=")
         if not name or not number.isdigit():
             raise ValueError(f"--bins must be COLUMN=NUMBER, such as age=4; got {entry!r}")
-        found[name] = int(number)
-    return found or None
+        result[name] = int(number)
+    return result or None

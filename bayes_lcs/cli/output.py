@@ -77,7 +77,7 @@ class Output:
         """Return an output file, with other files that the command writes beside it."""
         return cls(path, (path, *beside), is_folder=False)
 
-    def hidden(self, name: str) -> Path:
+    def hidden_path(self, name: str) -> Path:
         """Return the path of a hidden file, in the output folder or beside the output file."""
         if self.is_folder:
             return self.path / f".{name}"
@@ -86,17 +86,17 @@ class Output:
     @property
     def checkpoint(self) -> Path:
         """Folder of the checkpoints."""
-        return self.hidden("checkpoint")
+        return self.hidden_path("checkpoint")
 
     @property
     def earlier_checkpoint(self) -> Path:
         """Folder of the checkpoints of an earlier unfinished run, during a run with ``--force``."""
-        return self.hidden("checkpoint.before")
+        return self.hidden_path("checkpoint.before")
 
     @property
     def record_path(self) -> Path:
         """File of the `Record`."""
-        return self.hidden("results.json")
+        return self.hidden_path("results.json")
 
     def record(self) -> Record:
         """Return the record of the last run, or an empty one if it cannot be read."""
@@ -180,15 +180,15 @@ class Output:
 
     def check_nothing_is_there(self) -> None:
         """Raise an error if the folder is not empty, or a file would be replaced."""
-        there = self.existing_results()
-        if there and self.is_folder:
-            why = f"this folder already contains results ({_list_names(there)})"
+        existing = self.existing_results()
+        if existing and self.is_folder:
+            why = f"this folder already contains results ({_list_names(existing)})"
             refuse(self.path, f"{why}; {INSTEAD} replace them")
-        elif there and there[0].is_symlink():
-            why = f"this is a symbolic link to {there[0].readlink()}"
-            refuse(there[0], f"{why}; {INSTEAD} replace the link (not its target)")
-        elif there:
-            refuse(there[0], f"this file already exists; {INSTEAD} replace it")
+        elif existing and existing[0].is_symlink():
+            why = f"this is a symbolic link to {existing[0].readlink()}"
+            refuse(existing[0], f"{why}; {INSTEAD} replace the link (not its target)")
+        elif existing:
+            refuse(existing[0], f"this file already exists; {INSTEAD} replace it")
         elif self.is_folder and (others := self._other_files()):
             refuse(
                 self.path,
@@ -202,8 +202,8 @@ class Output:
 
         if not self.path.is_dir():
             return []
-        kept = (self.checkpoint, self.earlier_checkpoint)
-        own = {self.record_path, *filter(is_left_over, kept)}
+        folders = (self.checkpoint, self.earlier_checkpoint)
+        own = {self.record_path, *filter(is_left_over, folders)}
         return [path for path in sorted(self.path.iterdir()) if path not in own]
 
     def write(
@@ -226,18 +226,18 @@ class Output:
         """
         known = {*self.record().files}
         # Only files that this or the last run wrote may be removed later.
-        ours = [p for p in self.results if p.name in known or not os.path.lexists(p)]
-        self._write_record(ours, settings, is_finished=False)
+        own = [p for p in self.results if p.name in known or not os.path.lexists(p)]
+        self._write_record(own, settings, is_finished=False)
         for path in self.results:
             if path.is_symlink():  # the link was named, not what it leads to
                 path.unlink()
         written = save()
-        stays = {*written, *(path.with_name(f"{path.name}.sha256") for path in written)}
-        for path in ours:
-            if path not in stays:
+        new = {*written, *(path.with_name(f"{path.name}.sha256") for path in written)}
+        for path in own:
+            if path not in new:
                 path.unlink(missing_ok=True)
-        kept = [path for path in self.existing_results() if path in stays]
-        self._write_record(kept, settings, is_finished=is_finished)
+        results = [path for path in self.existing_results() if path in new]
+        self._write_record(results, settings, is_finished=is_finished)
         return written
 
     def _write_record(

@@ -100,8 +100,8 @@ class Run:
                 "this is the output of an unfinished run. Resume it with --resume, or "
                 f"{INSTEAD} start again",
             )
-        begun = output.checkpoint if holds_run(output.checkpoint) else output.earlier_checkpoint
-        if (begun / FORCED).exists():
+        folder = output.checkpoint if holds_run(output.checkpoint) else output.earlier_checkpoint
+        if (folder / FORCED).exists():
             return
         known = output.record().files
         for path in output.existing_results():
@@ -147,11 +147,11 @@ class Run:
     def write(self, save: Callable[[], list[Path]], *, is_finished: bool = True) -> list[Path]:
         """Write the results with `Output.write`."""
 
-        def save_noted() -> list[Path]:
+        def save_and_mark() -> list[Path]:
             self.has_written = True
             return save()
 
-        return self.output.write(save_noted, self.settings, is_finished=is_finished)
+        return self.output.write(save_and_mark, self.settings, is_finished=is_finished)
 
     def _begin(self) -> None:
         """Resume, move or remove the checkpoints of earlier runs."""

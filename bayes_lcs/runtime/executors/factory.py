@@ -50,19 +50,19 @@ def executor(kind: str = "processes", **options: Any) -> Any:
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    made: Executor
+    created: Executor
     if kind == "serial":
         from bayes_lcs.runtime.executors.local import LocalExecutor
 
-        made = LocalExecutor(**options)
+        created = LocalExecutor(**options)
     elif kind in ("processes", "dask"):
         from bayes_lcs.runtime.executors.dask import DaskExecutor
 
         if kind == "processes" and "scheduler" in options:
             raise TypeError("scheduler is an option of executor('dask')")
-        made = DaskExecutor(kind=kind, **options)
+        created = DaskExecutor(kind=kind, **options)
     else:
         from bayes_lcs.runtime.executors.jax_devices import DeviceExecutor
 
-        made = DeviceExecutor(**options)
-    return made
+        created = DeviceExecutor(**options)
+    return created
