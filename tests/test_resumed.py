@@ -31,7 +31,7 @@ class Killed(BaseException):
 def dies(monkeypatch):
     """Sets after how many looks at the clock the run is killed; each of them writes."""
     life = {"left": None}
-    keep = module.Work.keep
+    keep = module.CheckpointedTask.update
 
     def dying(self, snapshot=dict, *pieces):
         keep(self, snapshot, *pieces)
@@ -40,7 +40,7 @@ def dies(monkeypatch):
             if life["left"] <= 0:
                 raise Killed
 
-    monkeypatch.setattr(module.Work, "keep", dying)
+    monkeypatch.setattr(module.CheckpointedTask, "update", dying)
     for name in ("SECONDS_BETWEEN_SAVES", "MAX_UNSAVED_SECONDS", "MAX_SECONDS_BETWEEN_SAVES"):
         monkeypatch.setattr(module, name, 0.0)
     monkeypatch.setattr(driver, "CHECKPOINT_SECONDS", 0.01)

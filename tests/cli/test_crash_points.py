@@ -176,7 +176,10 @@ def test_a_full_disk_leaves_what_resume_needs(files, tmp_path, monkeypatch, comm
     assert failed.exit_code == 1, failed.output
     message = failed.stderr.splitlines()[-1]
     assert "could not be written (No space left on device)" in message
-    assert "make room, and the same command with --resume only writes the results" in message
+    assert (
+        "free some space and run the same command with --resume, which only writes the results"
+        in message
+    )
     assert run(files, command, tmp_path / "place").exit_code == 2
     resumed = run(files, command, tmp_path / "place", "--resume")
     assert resumed.exit_code == 0, resumed.output

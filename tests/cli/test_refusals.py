@@ -137,7 +137,7 @@ def test_results_that_cannot_be_written_are_kept(files, tmp_path, command, limit
     assert "Traceback" not in failed.stderr
     message = failed.stderr.splitlines()[-1]
     assert "could not be written (File too large)" in message
-    assert "the same command with --resume only writes the results" in message
+    assert "which only writes the results" in message
     assert not [name for name in left(tmp_path / "out") if name.endswith(".part")]
     assert ".checkpoint" in left(tmp_path / "out")
     resumed = start(0, files[command], tmp_path / "out", "--resume")

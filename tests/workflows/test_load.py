@@ -130,7 +130,7 @@ def test_swapped_files_are_noticed(saved: Path, tmp_path: Path, name: str, other
         LOADERS[name](path)
     (tmp_path / f"{name}.sha256").unlink()
     if LOADERS[name] != LOADERS[other]:
-        with pytest.raises(bl.DataError, match=r"holds|not a netCDF"):
+        with pytest.raises(bl.DataError, match=r"holds|contains no|not a complete netCDF"):
             LOADERS[name](path)
 
 
@@ -184,7 +184,9 @@ def test_a_file_saved_again_by_xarray_is_loaded_with_a_warning(
         (tmp_path / "short.nc").write_bytes(content[:place])
         assert refusal(LOADERS[name], tmp_path / "short.nc") is not None
     shutil.copy(saved / f"{name}.sha256", tmp_path)
-    with pytest.raises(bl.DataError, match=rf"if you saved it again .*, remove {name}.sha256"):
+    with pytest.raises(
+        bl.DataError, match=rf"if you saved it with another program, remove {name}.sha256"
+    ):
         LOADERS[name](path)
 
 
