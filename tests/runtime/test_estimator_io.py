@@ -227,10 +227,8 @@ def gadgets(mark: Path) -> dict[str, tuple[dict[str, Any], dict[str, bytes], int
         "eval": called("builtins.eval", as_json(code)),
         "exec": called("builtins.exec", as_json(code)),
         "pickle": called("pickle.loads", bytes_of["parcel"]),
-        "our parcels": called(f"{executors}.parcels.opened", bytes_of["parcel"]),
-        "our blocks": called(
-            f"{executors}.dask_cluster._Held", bytes_of["pair"], bytes_of["parcel"]
-        ),
+        "our parcels": called(f"{executors}.pickling.opened", bytes_of["parcel"]),
+        "our blocks": called(f"{executors}.dask._Held", bytes_of["pair"], bytes_of["parcel"]),
         "a call": called("operator.call", node("os.system", "FunctionNode"), as_json(shell)),
         "an operator": node(
             "operator.call",

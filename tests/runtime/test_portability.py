@@ -13,7 +13,7 @@ import bayes_lcs as bl
 PACKAGE = Path(bl.__file__).parent
 
 GUARDED = {
-    "sched_getaffinity": "runtime/cores.py",
+    "sched_getaffinity": "runtime/memory.py",
     "pthread_sigmask": "runtime/interrupts.py",
     "SIG_BLOCK": "runtime/interrupts.py",
     "SIG_SETMASK": "runtime/interrupts.py",
