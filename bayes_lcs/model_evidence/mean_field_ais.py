@@ -233,13 +233,13 @@ def _num_chains(
 
 
 def _backward_starts(
-    found: Arrangement, draws: NDArray[np.int64], chains: int, seed: int
+    labelling: Arrangement, draws: NDArray[np.int64], chains: int, seed: int
 ) -> tuple[list[NDArray[np.int32]], int]:
     """Map evenly spaced draws to slots; return them and the number of draws that have no slots."""
     rng = np.random.default_rng(seed)
     chains = min(chains, len(draws))
     chosen = np.linspace(0, len(draws) - 1, chains).astype(int)
-    slots = [found.slots(draws[number], rng) for number in chosen]
+    slots = [labelling.slots(draws[number], rng) for number in chosen]
     placed = [one for one in slots if one is not None]
     return placed, chains - len(placed)
 

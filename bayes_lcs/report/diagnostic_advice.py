@@ -40,40 +40,41 @@ class Advice:
     text: str
 
 
-def evidence_advice(name: str, found: LogEvidence) -> Advice:
+def evidence_advice(name: str, evidence: LogEvidence) -> Advice:
     """Check the evidence of a model."""
-    if found.is_exact:
+    if evidence.is_exact:
         return Advice(True, f"{name}: the evidence is exact.")
-    if found.bracket is not None and found.bracket.forward.is_bound:
+    if evidence.bracket is not None and evidence.bracket.forward.is_bound:
         text = (
-            f"{name}: only bounds of the evidence ({found.method}) are known, {found.lower:,.2f} "
-            f"and {found.upper:,.2f}, from {found.effective_draws:.0f} effective draws."
+            f"{name}: only bounds of the evidence ({evidence.method}) are known, "
+            f"{evidence.lower:,.2f} and {evidence.upper:,.2f}, from "
+            f"{evidence.effective_draws:.0f} effective draws."
         )
     else:
         text = (
-            f"{name}: the evidence is an estimate ({found.method}), with a standard error of "
-            f"{found.standard_error:.2g} from {found.effective_draws:.0f} effective draws."
+            f"{name}: the evidence is an estimate ({evidence.method}), with a standard error of "
+            f"{evidence.standard_error:.2g} from {evidence.effective_draws:.0f} effective draws."
         )
     longer = (
         "Use more chains in Python: bl.compare(models, data, precision=…, max_chains=…); "
         "see bl.evidence."
     )
-    if found.bracket is not None and not found.bracket.agrees:
-        ends = f"{found.bracket.forward.value:,.2f} and {found.bracket.reverse.value:,.2f}"
+    if evidence.bracket is not None and not evidence.bracket.agrees:
+        ends = f"{evidence.bracket.forward.value:,.2f} and {evidence.bracket.reverse.value:,.2f}"
         return Advice(
             False,
             f"{text} Its lower and upper bound, {ends}, disagree: the chains have not converged, "
             "and the true value may lie anywhere between. Do not rely on differences of that size. "
             f"{longer}",
         )
-    if found.effective_draws < MIN_EFFECTIVE_DRAWS:
+    if evidence.effective_draws < MIN_EFFECTIVE_DRAWS:
         return Advice(
             False,
             f"{text} A few draws carry nearly all of the weight, so the standard error itself is "
             f"uncertain. {longer}",
         )
-    if found.bracket is not None:
-        how = "" if found.bracket.rigorous else " (provided that the posterior chains mixed)"
+    if evidence.bracket is not None:
+        how = "" if evidence.bracket.rigorous else " (provided that the posterior chains mixed)"
         text += f" Its lower and upper bound agree{how}."
     return Advice(True, text)
 

@@ -116,19 +116,19 @@ def save_html(page: str, path: Path) -> Path:
 
 
 def provenance_table(
-    origin: Provenance, found: Sequence[tuple[str, str]] = (), libraries: Sequence[str] = ()
+    origin: Provenance, more: Sequence[tuple[str, str]] = (), libraries: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
     """Return names and values of the table at the end of a page.
 
     Parameters
     ----------
-    found
+    more
         Further rows of this command, between the file and the versions.
     libraries
         Names of the packages whose versions are shown.
     """
     rows = [("command", f"bayes-lcs {origin.command}" if origin.command else "from Python")]
-    rows += [("data", truncate(origin.name, 200) or "a table"), *_content(origin.source), *found]
+    rows += [("data", truncate(origin.name, 200) or "a table"), *_content(origin.source), *more]
     if origin.seed is not None:
         rows.append(("seed", str(origin.seed)))
     options = [

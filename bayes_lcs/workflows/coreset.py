@@ -119,7 +119,7 @@ def save_coreset(small: Coreset, names: list[str], path: Path) -> Path:
 def _check(names: Iterable[object], path: str | PathLike[str]) -> None:
     if WEIGHT in names:
         raise DataError(
-            "this name is needed for the weights of the coreset; rename the column, or ignore it",
+            "the weights of the coreset need this name; rename the column, or leave it out",
             file=str(path),
             column=WEIGHT,
         )
