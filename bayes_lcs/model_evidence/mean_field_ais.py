@@ -53,7 +53,7 @@ MAX_SWEEPS, MIN_SWEEPS = 1000, 60
 MAX_DRAWS = 64
 """Maximum number of draws per chain, evenly spaced over its second half."""
 
-GUIDE_SWEEPS = 100
+BASE_SWEEPS = 100
 
 TRIAL_VARIANCE = 0.1
 """Variance of the log weights above which the number of temperatures is increased."""
@@ -291,7 +291,7 @@ def mean_field_ais_evidence(
         model,
         data,
         found,
-        sweeps=int(np.clip(affordable / 8, 8, GUIDE_SWEEPS)),
+        sweeps=int(np.clip(affordable / 8, 8, BASE_SWEEPS)),
         seed=seeds[1],
         progress=progress,
     )

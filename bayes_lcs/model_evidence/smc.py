@@ -94,25 +94,25 @@ def _run_all(
         )
         return found
 
-    what = f"{num_particles} particles" + (", reversed" if ends is not None else "")
+    status = f"{num_particles} particles" + (", reversed" if ends is not None else "")
     cache_keys = [_cache_key(problem) for problem in parts]
     with (
         work("particles", cache_keys, runs, num_particles, seed, ends) as written,
         progress_bar("particles", len(calls), progress) as tick,
     ):
         found: list[FloatArray] = [piece["found"] for piece in written.pieces]
-        tick(len(found), what)
+        tick(len(found), status)
         pool = ThreadPoolExecutor(num_cores())
         try:
             if len(found) < len(calls):
                 # The first call compiles the program for all of them.
                 found.append(interruptible(partial(call, *calls[len(found)])))
                 written.keep(dict, {"found": found[-1]})
-                tick(1, what)
+                tick(1, status)
             for future in [pool.submit(call, *each) for each in calls[len(found) :]]:
                 found.append(future.result())
                 written.keep(dict, {"found": found[-1]})
-                tick(1, what)
+                tick(1, status)
             written.end()
         except KeyboardInterrupt:
             raise RunsInterrupted(_by_run(found, len(parts))) from None

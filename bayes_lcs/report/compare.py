@@ -244,7 +244,7 @@ def _credible_ball(result: TableComparison) -> dict[str, Any]:
     own = {tuple(block) for block in blocks(centre)}
     names = result.posterior.group_names
     edges = []
-    for what, z in (
+    for name, z in (
         ("fewest clusters", ball.coarsest),
         ("most clusters", ball.finest),
         ("farthest away", ball.farthest),
@@ -252,7 +252,7 @@ def _credible_ball(result: TableComparison) -> dict[str, Any]:
         other = [block for block in blocks(z) if tuple(block) not in own]
         edges.append(
             {
-                "what": what,
+                "name": name,
                 "clusters": int(np.max(z)) + 1,
                 "distance": f"{partition_distance(centre, z):.3f}",
                 "blocks": [[names[u] for u in block] for block in other[:MAX_EDGE_CLUSTERS]],
