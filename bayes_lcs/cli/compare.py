@@ -116,7 +116,7 @@ def compare(
     from bayes_lcs.inference.exact.exact import MAX_GROUPS
     from bayes_lcs.io.size_estimate import table_extent
     from bayes_lcs.report.compare import save_page
-    from bayes_lcs.report.html import Origin
+    from bayes_lcs.report.html import Provenance
     from bayes_lcs.runtime.memory import require_memory
     from bayes_lcs.workflows.compare import (
         ComparisonInterrupted,
@@ -178,7 +178,7 @@ def compare(
                 print_json({"interrupted": True, "models": models, "files": [str(kept)]})
             said = f"evidence of the models that were finished is in {kept}"
             raise KeyboardInterrupt(said) from None
-        origin = Origin("compare", file, seed, asked)
+        origin = Provenance("compare", file, seed, asked)
         written = run.write(
             lambda: [save_page(found, folder, origin), *save_comparison(found, folder)],
             is_finished=not found.interrupted,
