@@ -35,13 +35,13 @@ def dies(monkeypatch):
 
     def dying(self, snapshot=dict, *pieces):
         keep(self, snapshot, *pieces)
-        if life["left"] is not None and self.is_kept:
+        if life["left"] is not None and self.is_active:
             life["left"] -= 1
             if life["left"] <= 0:
                 raise Killed
 
     monkeypatch.setattr(module.Work, "keep", dying)
-    for name in ("SECONDS", "MOST_UNKEPT", "RAREST"):
+    for name in ("SECONDS_BETWEEN_SAVES", "MAX_UNSAVED_SECONDS", "MAX_SECONDS_BETWEEN_SAVES"):
         monkeypatch.setattr(module, name, 0.0)
     monkeypatch.setattr(driver, "CHECKPOINT_SECONDS", 0.01)
     monkeypatch.setattr(parquet_format, "BATCH_ROWS", 500)

@@ -1,4 +1,4 @@
-"""The ``bayes-lcs`` command: parse, call, print. One file a command, `manners` for all."""
+"""Command line interface ``bayes-lcs``: one module for each command, and common modules."""
 
 from bayes_lcs.cli.app import app, main
 

@@ -1,4 +1,4 @@
-"""The command and its sub-commands."""
+"""The ``bayes-lcs`` application and its entry point."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bayes_lcs.cli.cluster import cluster
 from bayes_lcs.cli.compare import compare
 from bayes_lcs.cli.coreset import coreset
 from bayes_lcs.cli.demo import demo
-from bayes_lcs.cli.errors import polite
+from bayes_lcs.cli.errors import with_error_handling
 from bayes_lcs.cli.scan import scan
 
 __all__ = ["app", "main"]
@@ -44,7 +44,7 @@ def _root(
         ),
     ] = False,
 ) -> None:
-    """Learning from categorical data that comes in groups or in bulk.
+    """Bayesian modelling of grouped and bulk categorical data.
 
     Every command reads a CSV or Parquet file, and writes tables and a report.
 
@@ -57,23 +57,22 @@ def _root(
 
     Exit codes:
 
-        0  done
-        1  it failed: no memory, a full disk
-        2  bad input: the message says where, and what to do
-      130  Ctrl-C: the message says what was kept; --resume goes on from there
+        0  success
+        1  failure, for example not enough memory or disk space
+        2  invalid input: the message says where, and what to do
+      130  interrupted by Ctrl-C: the message says what was saved; use --resume
     """
 
 
 for _command in (compare, cluster, scan, coreset, demo):
-    app.command()(polite(_command))
+    app.command()(with_error_handling(_command))
 
 
 def _open_missing_streams() -> None:
-    """Let standard streams that are not there lead nowhere.
+    """Open the null device for standard streams that are missing.
 
-    They are missing in programs with windows, in services, and where a shell has closed them. In
-    their order, so that none of their numbers is left to the next file that is opened: libraries
-    write to these numbers.
+    They are missing in GUI programs, in services, and if a shell has closed them. They are opened
+    in order, so that no other file gets their descriptors: libraries write to descriptors 1 and 2.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -81,22 +80,22 @@ def _open_missing_streams() -> None:
 
 
 def main() -> None:
-    """Entry point of the command."""
+    """Run the command line interface."""
     _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a name is no reason to fail after long work
+        if isinstance(stream, TextIOWrapper):  # do not fail on names that cannot be encoded
             stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except SystemExit as end:
         if not end.code or not isinstance(end.code, int):
             raise
-        # Work that was given up may have left threads in compiled code: Python would wait for them,
-        # and some libraries abort when they are taken down meanwhile, with an exit code of theirs.
-        if "multiprocessing" in sys.modules:  # else there are none, and the import takes a while
-            from bayes_lcs.runtime.interrupts import end_children
+        # After an interruption, threads may still run compiled code. Python would wait for them,
+        # and some libraries abort during shutdown with another exit code.
+        if "multiprocessing" in sys.modules:  # otherwise there are no children; the import is slow
+            from bayes_lcs.runtime.interrupts import kill_children
 
-            end_children()
+            kill_children()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(end.code)

@@ -1,4 +1,4 @@
-"""``bayes-lcs cluster``: mixture clustering on as many rows as are worth it."""
+"""``bayes-lcs cluster``: mixture clustering with learning-curve sampling."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayes_lcs.cli.errors import announce_files, print_json, readable, say, writable_folder
-from bayes_lcs.cli.executor_options import asked_executor, layout_of
+from bayes_lcs.cli.errors import check_exists, echo, print_files, print_json, writable_folder
+from bayes_lcs.cli.executor_options import open_executor, row_layout
 from bayes_lcs.cli.options import (
     METHOD,
     AsJson,
@@ -24,7 +24,7 @@ from bayes_lcs.cli.options import (
     Scheduler,
     Seed,
     Workers,
-    as_asked,
+    report_options,
 )
 from bayes_lcs.cli.output import Output
 from bayes_lcs.cli.resume import prepare
@@ -48,33 +48,35 @@ RESULTS = (
 
 
 def cluster(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file of categories.")],
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file of categorical columns.")],
     clusters: Annotated[
         int, typer.Option("-k", min=1, help="Number of clusters.", rich_help_panel=METHOD)
     ],
     alpha: Annotated[
         str,
         typer.Option(
-            help="What waiting is worth: benefit per hour, or '1% per 10 minutes'.",
+            help="Cost of time: benefit per hour, or '1% per 10 minutes'.",
             rich_help_panel=METHOD,
         ),
     ] = "0.2",
     abbreviated: Annotated[
         str | None,
-        typer.Option(help="Stages cut short: fixed-1, thresh-0.01.", rich_help_panel=METHOD),
+        typer.Option(
+            help="Truncated training of stages: fixed-1 or thresh-0.01.", rich_help_panel=METHOD
+        ),
     ] = None,
     initial: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Rows of the first sample; an eighth of all, 200 to 40,000.",
+            help="Rows of the first sample; by default an eighth, 200 to 40,000.",
             rich_help_panel=METHOD,
         ),
     ] = None,
     holdout: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Rows never trained on; a fifth, at most 10,000.", rich_help_panel=METHOD
+            min=1, help="Rows held out; by default a fifth, at most 10,000.", rich_help_panel=METHOD
         ),
     ] = None,
     ignore: Ignore = None,
@@ -90,11 +92,11 @@ def cluster(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Cluster rows of categories, training on no more of them than pays.
+    """Cluster categorical rows by a mixture model, trained on as many rows as pay off.
 
-    Samples of growing size are trained on until more rows are not expected
-    to be worth their time (with --alpha 0: all rows). The model with the best
-    score on rows held out assigns a cluster to every row.
+    Models are trained on growing samples until more rows are not expected to
+    be worth their time (with --alpha 0: all rows). The model with the best
+    score on held-out rows assigns a cluster to every row.
 
     For example:
 
@@ -103,26 +105,26 @@ def cluster(
       bayes-lcs cluster visits.csv -k 25 --abbreviated fixed-1 --json
       bayes-lcs cluster visits.parquet -k 25 --scheduler tcp://scheduler:8786
     """
-    asked = as_asked(locals())
+    options = report_options(locals())
     from bayes_lcs.io.size_estimate import table_extent
     from bayes_lcs.runtime.memory import require_memory
     from bayes_lcs.workflows.cluster import cluster_file, sample_sizes, save_clusters
     from bayes_lcs.workflows.resource_estimates import cluster_disk, cluster_memory
 
     rate: float | str = alpha
-    with suppress(ValueError):  # words, such as 1% per 10 minutes
+    with suppress(ValueError):  # text, such as 1% per 10 minutes
         rate = float(alpha)
-    if file.is_dir():  # found before the training, not when the rows are written
+    if file.is_dir():  # check before training, not when the rows are written
         raise IsADirectoryError(f"{file}: this is a folder; give the path of one file")
     settings = {
         "command": "cluster",
-        **asked,
+        **options,
         "seed": seed,
-        "rows, as --executor cuts them,": layout_of(executor, scheduler),
+        "row_layout": row_layout(executor, scheduler),
     }
     run = prepare(
         Output.in_folder(out, RESULTS),
-        {"the input": readable(file)},
+        {"the input": check_exists(file)},
         settings,
         resume=resume,
         force=force,
@@ -132,12 +134,12 @@ def cluster(
     sizes = sample_sizes(max(extent.rows, 2), clusters, initial, holdout)
     require_memory(
         cluster_memory(extent, clusters, sum(sizes)),
-        f"clustering {extent.rows:,} rows of {extent.columns:,} columns, even a sample of them,",
+        f"clustering a sample of {extent.rows:,} rows with {extent.columns:,} columns",
         "Take smaller samples (--initial, --holdout) or fewer clusters, leave columns out with "
         "--ignore, write a Parquet file with smaller row groups, or use a larger machine",
     )
     folder = writable_folder(out, cluster_disk(extent))
-    with run.keep(), asked_executor(executor, scheduler, workers) as runner:
+    with run.checkpointing(), open_executor(executor, scheduler, workers) as runner:
         result, source = cluster_file(
             file,
             clusters,
@@ -159,13 +161,13 @@ def cluster(
                 folder,
                 missing_values=missing,
                 header=not no_header,
-                options=asked,
+                options=options,
             ),
             is_finished=not result.interrupted,
         )
         _show(result, source.num_rows, written, as_json)
         if result.interrupted:
-            raise KeyboardInterrupt("the results are those of the stages that were finished")
+            raise KeyboardInterrupt("the results are those of the finished stages")
 
 
 def _show(result: LearningCurveResult, num_rows: int, written: list[Path], as_json: bool) -> None:
@@ -187,5 +189,5 @@ def _show(result: LearningCurveResult, num_rows: int, written: list[Path], as_js
             }
         )
         return
-    say(result.explain())
-    announce_files(written)
+    echo(result.explain())
+    print_files(written)

@@ -1,4 +1,4 @@
-"""``bayes-lcs coreset``: a few weighted rows that stand for many."""
+"""``bayes-lcs coreset``: weighted sample of rows that represents a large file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from bayes_lcs.cli.errors import announce_files, print_json, readable, say, writable_folder
-from bayes_lcs.cli.executor_options import asked_executor
+from bayes_lcs.cli.errors import check_exists, echo, print_files, print_json, writable_folder
+from bayes_lcs.cli.executor_options import open_executor
 from bayes_lcs.cli.options import (
     METHOD,
     RUN,
@@ -22,7 +22,7 @@ from bayes_lcs.cli.options import (
     Scheduler,
     Seed,
     Workers,
-    as_asked,
+    report_options,
 )
 from bayes_lcs.cli.output import Output
 from bayes_lcs.cli.resume import prepare
@@ -41,15 +41,25 @@ OTHER_FORMATS = (
     ".zip",
     ".gz",
 )
-"""Endings of files that are not written here, and would hold CSV under a wrong name."""
+"""Suffixes of other formats, which are refused because CSV would be written."""
 
 
 def coreset(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file of numbers, or a folder.")],
-    clusters: Annotated[
-        int, typer.Option("-k", min=1, help="Clusters that it is made for.", rich_help_panel=METHOD)
+    file: Annotated[
+        Path, typer.Argument(help="A CSV or Parquet file of numeric columns, or a folder.")
     ],
-    size: Annotated[int, typer.Option(min=1, help="Rows to draw.", rich_help_panel=METHOD)] = 1000,
+    clusters: Annotated[
+        int,
+        typer.Option(
+            "-k",
+            min=1,
+            help="Number of clusters to be fitted to the coreset.",
+            rich_help_panel=METHOD,
+        ),
+    ],
+    size: Annotated[
+        int, typer.Option(min=1, help="Number of rows to draw.", rich_help_panel=METHOD)
+    ] = 1000,
     method: Annotated[
         str,
         typer.Option(help="sensitivity, lightweight or uniform.", rich_help_panel=METHOD),
@@ -58,7 +68,7 @@ def coreset(
         bool,
         typer.Option(
             "--stream",
-            help="Merge and reduce, in memory that does not grow with the file.",
+            help="Merge and reduce in constant memory.",
             rich_help_panel=METHOD,
         ),
     ] = False,
@@ -71,15 +81,16 @@ def coreset(
     scheduler: Scheduler = None,
     workers: Workers = None,
     out: Annotated[
-        Path, typer.Option(help="CSV or Parquet file to write, a new one.", rich_help_panel=RUN)
+        Path,
+        typer.Option(help="CSV or Parquet file to write; it must not exist.", rich_help_panel=RUN),
     ] = Path("coreset.csv"),
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Draw weighted rows on which clusterings cost about what they cost on all rows.
+    """Draw weighted rows on which any clustering has about the same cost as on all rows.
 
-    All numbers are read into memory, unless --stream is given, or --executor,
-    whose workers reduce block after block.
+    All rows are read into memory, unless --stream or --executor is given. The
+    workers of an executor reduce one block at a time.
 
     For example:
 
@@ -87,11 +98,11 @@ def coreset(
       bayes-lcs coreset folder-of-files -k 10 --stream --ignore id
       bayes-lcs coreset folder-of-files -k 10 --executor processes --workers 2
     """
-    asked = as_asked(locals())
+    options = report_options(locals())
     if not out.name:
-        raise IsADirectoryError(f"{out}: this is a folder; --out wants the name of a file")
+        raise IsADirectoryError(f"{out}: this is a folder; --out must be the path of a file")
     if out.suffix.lower() in OTHER_FORMATS:
-        raise ValueError(f"{out}: a coreset is written as .csv or .parquet; rename --out")
+        raise ValueError(f"{out}: a coreset is written as .csv or .parquet; change --out")
     from bayes_lcs.io.size_estimate import table_extent
     from bayes_lcs.report.coreset import report_path, save_coreset_page
     from bayes_lcs.report.html import Provenance
@@ -102,8 +113,8 @@ def coreset(
     stream = stream or executor is not None or scheduler is not None
     run = prepare(
         Output.at_file(out, report_path(out)),
-        {"the input": readable(file)},
-        {"command": "coreset", **asked, "seed": seed},
+        {"the input": check_exists(file)},
+        {"command": "coreset", **options, "seed": seed},
         resume=resume,
         force=force,
         as_json=as_json,
@@ -111,13 +122,13 @@ def coreset(
     extent = table_extent(file, ignore or ())
     require_memory(
         coreset_memory(extent, size, stream),
-        f"a coreset of {extent.rows:,} rows of {extent.columns:,} columns",
-        "Leave columns out with --ignore, "
-        + ("take a smaller --size" if stream else "read them with --stream")
+        f"a coreset of {extent.rows:,} rows with {extent.columns:,} columns",
+        "Ignore columns with --ignore, "
+        + ("use a smaller --size" if stream else "read them with --stream")
         + ", or use a larger machine",
     )
     writable_folder(out.absolute().parent, coreset_disk(extent, size, stream))
-    with run.keep(), asked_executor(executor, scheduler, workers) as runner:
+    with run.checkpointing(), open_executor(executor, scheduler, workers) as runner:
         small, names = coreset_of_file(
             file,
             clusters,
@@ -130,7 +141,7 @@ def coreset(
             seed=seed,
             executor=runner,
         )
-        origin = Provenance("coreset", file, seed, asked)
+        origin = Provenance("coreset", file, seed, options)
         written = run.write(
             lambda: [
                 save_coreset_page(small, names, out, origin),
@@ -149,5 +160,5 @@ def coreset(
             }
         )
         return
-    say(f"{small}.")
-    announce_files(written)
+    echo(f"{small}.")
+    print_files(written)

@@ -1,4 +1,4 @@
-"""``bayes-lcs demo``: the main job on built-in data."""
+"""``bayes-lcs demo``: compare models on simulated data."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ RESULTS = (
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the pictures and the netCDF file.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the figures and the netCDF file.")] = Path(
         "demo-output"
     ),
     seed: Seed = 0,
-    rows: Annotated[int, typer.Option(min=1, help="Meeting requests for each person.")] = 180,
+    rows: Annotated[int, typer.Option(min=1, help="Number of meeting requests per person.")] = 180,
     force: Force = False,
 ) -> None:
-    """Compare four ways of sharing on 21 simulated people, and find who decides alike.
+    """Compare four models of sharing on 21 simulated people, and cluster similar people.
 
-    It needs no data and takes about half a minute.
+    The command needs no data and takes about half a minute.
 
     For example:
 
@@ -56,17 +56,17 @@ def demo(
     output.remove_unfinished_files()
     console = Console()
     console.print(
-        f"21 simulated people answer {rows} meeting requests each. Who decides alike?\n"
-        "Summing over all 474,869,816,156,751 ways to group them, exactly: about half a minute.",
+        f"21 simulated people answer {rows} meeting requests each. Which of them decide alike?\n"
+        "Computing the exact sum over all 474,869,816,156,751 partitions: about half a minute.",
         highlight=False,
     )
     shown = demonstrate(seed=seed, rows_per_person=rows)
     console.print(_evidence_table(shown))
     console.print(_partition_table(shown))
-    found_all = (shown.found == shown.truth).all()
+    is_correct = (shown.found == shown.truth).all()
     probability = shown.posterior.num_clusters()
     console.print(
-        f"The most probable partition {'equals' if found_all else 'differs from'} the true one. "
+        f"The most probable partition {'equals' if is_correct else 'differs from'} the true one. "
         f"Most probable number of clusters: {probability.argmax()} "
         f"(probability {probability.max():.3f}).\n",
         highlight=False,
@@ -103,9 +103,9 @@ def _partition_table(shown: Demonstration) -> Table:
     from bayes_lcs.core.partitions import blocks
 
     names = shown.posterior.group_names
-    table = Table(title="Who decides alike", title_justify="left", show_lines=True)
+    table = Table(title="Clusters of people", title_justify="left", show_lines=True)
     table.add_column("most probable partition (exact)")
-    table.add_column("the truth")
+    table.add_column("true partition")
     columns = [blocks(shown.found), blocks(shown.truth)]
     for row in range(max(map(len, columns))):
         cells = [

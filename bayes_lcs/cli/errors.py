@@ -1,7 +1,8 @@
-"""How all commands behave: one message on bad input, exit codes, JSON for machines.
+"""Error messages, exit codes and printed output of all commands.
 
-Exit code 2 is bad input, with one message that says where and what to do; 130 is Ctrl-C, with what
-was kept; 1 is anything else. ``BAYES_LCS_TRACEBACK=1`` shows where an error came from.
+The exit code is 2 for invalid input, with one message that says where and what to do; 130 after
+Ctrl-C, with a message about what was saved; and 1 for all other errors. ``BAYES_LCS_TRACEBACK=1``
+shows the traceback.
 """
 
 from __future__ import annotations
@@ -36,41 +37,41 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [
-    "announce_files",
-    "for_the_command",
+    "check_exists",
+    "display_name",
+    "echo",
     "plain_table",
-    "polite",
+    "print_files",
     "print_json",
-    "readable",
-    "say",
-    "shown_name",
+    "to_command_options",
+    "with_error_handling",
     "writable_folder",
 ]
 
 _NAME = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-"""A column name as ``repr`` writes it."""
+"""Pattern of a column name in the form of its ``repr``."""
 _OPTIONS = ("bins", "categorical", "ignore", "draws")
 _ONLY_IN_PYTHON = re.compile(
     r"\b(delimiter|edges|encoding|features|kind|label_values|"
     r"split_merge|values|warmup)="
 )
-_NOTE = "what is written with = is for the Python functions, which can do more than the command"
+_NOTE = "arguments written with = exist in the Python functions only, not in the command"
 
 
-def for_the_command(message: str) -> str:
-    """Name options as the command has them, and say so of those that it has not.
+def to_command_options(message: str) -> str:
+    """Rewrite Python arguments in a message as command options; mark those without an option.
 
     Examples
     --------
-    >>> for_the_command("leave it out with ignore=['x y'] or bin it with bins={'x y': 4}")
+    >>> to_command_options("leave it out with ignore=['x y'] or bin it with bins={'x y': 4}")
     "leave it out with --ignore 'x y' or bin it with --bins 'x y=4'"
-    >>> for_the_command("to leave out both: ignore=['a', 'b c']")
+    >>> to_command_options("to leave out both: ignore=['a', 'b c']")
     "to leave out both: --ignore a --ignore 'b c'"
-    >>> print(for_the_command("pass encoding='latin-1'"))
-    pass encoding='latin-1' (what is written with = is for the Python functions, which can do ...
+    >>> print(to_command_options("pass encoding='latin-1'"))
+    pass encoding='latin-1' (arguments written with = exist in the Python functions only, not ...
     """
     message = message.replace("missing_values=", "--missing")
-    message = re.sub(r" or edges=\{.*?: \[\.\.\.\]\}", "", message)  # of Python only
+    message = re.sub(r" or edges=\{.*?: \[\.\.\.\]\}", "", message)  # has no option
     message = re.sub(
         rf"(ignore|categorical)=\[({_NAME}(?:, {_NAME})*)\]",
         lambda found: " ".join(
@@ -90,48 +91,48 @@ def for_the_command(message: str) -> str:
 
 
 BAD_INPUT, INTERRUPTED = 2, 130
-BAD_ERRORS = (ValueError, TypeError, FileNotFoundError, FileExistsError, IsADirectoryError)
-"""Errors of what the user gave."""
-EXPLAINED = (ValueError, TypeError, OSError, ImportError, MemoryError, ExecutorError)
-"""Errors whose own words say what happened; any other should not have."""
+INPUT_ERRORS = (ValueError, TypeError, FileNotFoundError, FileExistsError, IsADirectoryError)
+"""Errors caused by the input; exit code 2."""
+EXPECTED_ERRORS = (ValueError, TypeError, OSError, ImportError, MemoryError, ExecutorError)
+"""Errors whose messages are written for users; all others are bugs."""
 SECONDS_BETWEEN_LINES = 10.0
-LONGEST_MESSAGE = 1000
-LONGEST_NAME = 100
-"""Characters that are shown of a name on the terminal; files have all of it."""
+MAX_MESSAGE_LENGTH = 1000
+MAX_NAME_LENGTH = 100
+"""Maximum number of characters of a name on the terminal; files contain the whole name."""
 
-_made: list[Path] = []
-"""Folders that were made by this run, the innermost first."""
+_created_folders: list[Path] = []
+"""Folders that this run created, innermost first."""
 
 
-def polite(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose errors are messages and whose warnings are lines on standard error."""
+def with_error_handling(command: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a command so that errors and warnings are printed as single messages."""
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
-        _made.clear()
-        hears = _Interruptions()
+        _created_folders.clear()
+        guard = _SigintGuard()
         try:
             _cache_compiled_programs()
-            with hears, _warnings_as_lines(), plain_lines(SECONDS_BETWEEN_LINES):
+            with guard, _warnings_as_lines(), plain_lines(SECONDS_BETWEEN_LINES):
                 command(*args, **kwargs)
         except (typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except KeyboardInterrupt as interruption:
             _fail(str(interruption) or "interrupted; nothing was written", INTERRUPTED)
         except Exception as error:
-            if hears.any and isinstance(error, ImportError | SystemError):
-                # A library that was being imported made an error of it.
+            if guard.is_interrupted and isinstance(error, ImportError | SystemError):
+                # A library that was being imported turned KeyboardInterrupt into another error.
                 _fail("interrupted; nothing was written", INTERRUPTED)
             if os.environ.get("BAYES_LCS_TRACEBACK"):
                 raise
-            bad = isinstance(error, BAD_ERRORS) or (
+            bad = isinstance(error, INPUT_ERRORS) or (
                 isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG
             )
             message = str(error) or type(error).__name__
-            if not isinstance(error, EXPLAINED):
+            if not isinstance(error, EXPECTED_ERRORS):
                 message = (
-                    f"this should not have happened ({type(error).__name__}: {message}); please "
-                    "report it. BAYES_LCS_TRACEBACK=1 shows where"
+                    f"unexpected error ({type(error).__name__}: {message}). This is a bug: please "
+                    "report it. BAYES_LCS_TRACEBACK=1 shows the traceback"
                 )
             _fail(message, BAD_INPUT if bad else 1)
 
@@ -139,29 +140,30 @@ def polite(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _interrupt_again() -> None:
-    """Ctrl-C once more, which ends what the main thread waits for, where the system has that."""
+    """Send SIGINT to the main thread again, so that it stops waiting."""
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:
         _thread.interrupt_main()
 
 
-class _Interruptions:
-    """Remembers whether Ctrl-C was heard, and raises `KeyboardInterrupt` as ever.
+class _SigintGuard:
+    """SIGINT handler that raises `KeyboardInterrupt` and remembers it.
 
-    Raised in a finaliser or a callback, Python ignores it; then it is raised once more.
+    Python ignores an exception that is raised in a finalizer or a callback; then the signal is sent
+    again.
     """
 
     def __init__(self) -> None:
-        self.any = False
+        self.is_interrupted = False
 
-    def _hear(self, *_: Any) -> None:
-        if not self.any:
-            write_line("\nstopping; what is done is written down")
-        self.any = True
+    def _handle(self, *_: Any) -> None:
+        if not self.is_interrupted:
+            write_line("\nInterrupted: saving progress …")
+        self.is_interrupted = True
         raise KeyboardInterrupt
 
-    def _not_raised(self, ignored: Any) -> None:
+    def _on_ignored_exception(self, ignored: Any) -> None:
         if isinstance(ignored.exc_value, KeyboardInterrupt):
             threading.Timer(0.05, _interrupt_again).start()
         else:
@@ -170,8 +172,11 @@ class _Interruptions:
     def __enter__(self) -> None:
         self._is_main = threading.current_thread() is threading.main_thread()
         if self._is_main:
-            self._before = signal.signal(signal.SIGINT, self._hear)
-            self._hook, sys.unraisablehook = sys.unraisablehook, self._not_raised
+            self._before = signal.signal(signal.SIGINT, self._handle)
+            self._hook, sys.unraisablehook = (
+                sys.unraisablehook,
+                self._on_ignored_exception,
+            )
 
     def __exit__(self, *_: object) -> None:
         if self._is_main:
@@ -180,7 +185,7 @@ class _Interruptions:
 
 
 def _cache_compiled_programs() -> None:
-    """Let JAX keep what it compiles, so that a second run starts soon; before JAX is imported."""
+    """Enable JAX's cache of compiled programs, before JAX is imported."""
     if "jax" in sys.modules or "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     import pooch
@@ -189,7 +194,7 @@ def _cache_compiled_programs() -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return  # a home that cannot be written to only makes the start slower
+        return  # without a cache, only the start is slower
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
@@ -197,11 +202,11 @@ def _cache_compiled_programs() -> None:
 
 def _fail(message: str, code: int) -> None:
     _remove_empty_folders()
-    message = for_the_command(message)
-    if len(message) > LONGEST_MESSAGE:  # the place stands at its beginning, the advice at its end
-        half = LONGEST_MESSAGE // 2
+    message = to_command_options(message)
+    if len(message) > MAX_MESSAGE_LENGTH:  # location first, advice last
+        half = MAX_MESSAGE_LENGTH // 2
         message = f"{message[:half]} … {message[-half:]}"
-    say(f"bayes-lcs: {message}", err=True)
+    echo(f"bayes-lcs: {message}", err=True)
     raise typer.Exit(code)
 
 
@@ -209,7 +214,7 @@ def _fail(message: str, code: int) -> None:
 def _warnings_as_lines() -> Iterator[None]:
     def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         kind = "note" if issubclass(category, DataNote) else "warning"
-        say(f"{kind}: {for_the_command(str(message))}", err=True)
+        echo(f"{kind}: {to_command_options(str(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
@@ -219,104 +224,104 @@ def _warnings_as_lines() -> Iterator[None]:
         yield
 
 
-def readable(file: Path) -> Path:
-    """The file or folder to be read; that it is there is found out before anything is made."""
+def check_exists(file: Path) -> Path:
+    """Return the path of an input file or folder; raise an error if it does not exist."""
     if not file.exists():
         raise FileNotFoundError(f"{file}: there is no such file")
     return file
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print lines; what names from a file hold besides text is written out, not carried out."""
+def echo(text: str, *, err: bool = False) -> None:
+    """Print text, with control characters (in names from files) escaped."""
     typer.echo(visible(text, keep="\n"), err=err)
 
 
-def shown_name(name: str) -> str:
-    """A name from a file as part of a line on the terminal."""
-    return visible(name, LONGEST_NAME)
+def display_name(name: str) -> str:
+    """Return a name from a file, escaped and truncated for the terminal."""
+    return visible(name, MAX_NAME_LENGTH)
 
 
 def writable_folder(path: Path, need: float = 0.0) -> Path:
-    """The folder, made if need be; that it can be written to is found out before long work.
+    """Create the folder if necessary, and check that it is writable and has enough space.
 
     Parameters
     ----------
     need
-        Bytes that will roughly be written into it.
+        Estimated number of bytes that will be written.
     """
-    _made[:] = [folder for folder in (path, *path.parents) if not folder.exists()]
+    _created_folders[:] = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path, buffering=0) as probe:  # it leaves no name behind
+        with tempfile.TemporaryFile(dir=path, buffering=0) as probe:  # it has no name
             probe.write(b"x")
         free = shutil.disk_usage(path).free
     except OSError as error:
         raise OSError(
             f"{path}: this folder cannot be written to ({error.strerror or error}). Choose another "
-            "with --out"
+            "one with --out"
         ) from error
     require_room(path, need, free)
     return path
 
 
 def require_room(path: Path, need: float, free: int | None = None) -> None:
-    """Refuse work that would write more into a folder than the disk has room for."""
+    """Raise an `OSError` if the disk has less free space than needed."""
     free = shutil.disk_usage(path).free if free is None else free
     if need > free:
         raise OSError(
-            f"{path}: the results and what is kept on the way need about {human_bytes(need)} of "
-            f"disk, and only {human_bytes(free)} are free. Make room, or choose another folder "
-            "with --out"
+            f"{path}: the results and checkpoints need about {human_bytes(need)} of "
+            f"disk, and only {human_bytes(free)} are free. Free some space, or choose another "
+            "folder with --out"
         )
 
 
 def _remove_empty_folders() -> None:
-    """After a failure: folders that `writable_folder` made and nothing was written into."""
+    """Remove the empty folders that `writable_folder` created, after a failure."""
     with suppress(OSError):
-        for folder in _made:
+        for folder in _created_folders:
             folder.rmdir()
-    _made.clear()
+    _created_folders.clear()
 
 
-def print_json(found: Mapping[str, Any]) -> None:
-    """One JSON object on standard output; numbers that JSON cannot hold become null."""
-    typer.echo(visible_json(json.dumps(_plain(found), indent=2, ensure_ascii=False)))
+def print_json(values: Mapping[str, Any]) -> None:
+    """Print one JSON object on standard output; infinite numbers and NaN become null."""
+    typer.echo(visible_json(json.dumps(_to_json(values), indent=2, ensure_ascii=False)))
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): _to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return _to_json(value.tolist())
     if isinstance(value, float) and not (abs(value) < float("inf")):
         return None
     return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
 
 
 def plain_table(title: str, frame: pd.DataFrame) -> Table:
-    """A frame as a table of the terminal; names are shown as they are written."""
+    """Return a data frame as a table for the terminal, without markup in names."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=title, title_justify="left")
     for name in frame.columns:
         numeric = frame[name].dtype.kind in "biuf"
-        table.add_column(Text(shown_name(str(name))), justify="right" if numeric else "left")
+        table.add_column(Text(display_name(str(name))), justify="right" if numeric else "left")
     for row in frame.itertuples(index=False):
-        table.add_row(*(Text(_shown(cell)) for cell in row))
+        table.add_row(*(Text(_format_cell(cell)) for cell in row))
     return table
 
 
-def _shown(cell: Any) -> str:
+def _format_cell(cell: Any) -> str:
     if isinstance(cell, float):
         return f"{cell:,.4g}" if abs(cell) < 1000 else f"{cell:,.2f}"
-    return shown_name(str(cell))
+    return display_name(str(cell))
 
 
-def announce_files(paths: list[Path]) -> None:
-    """Where everything is, a line each."""
+def print_files(paths: list[Path]) -> None:
+    """Print the paths of the results."""
     typer.echo("Written:")
     for path in paths:
-        say(f"  {visible(str(path))}")
+        echo(f"  {visible(str(path))}")

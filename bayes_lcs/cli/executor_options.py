@@ -1,4 +1,4 @@
-"""Where a command runs: ``--executor``, ``--scheduler`` and ``--workers``."""
+"""Create the executor of ``--executor``, ``--scheduler`` and ``--workers``."""
 
 from __future__ import annotations
 
@@ -6,44 +6,49 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bayes_lcs.cli.errors import say
+from bayes_lcs.cli.errors import echo
 
 if TYPE_CHECKING:
     from bayes_lcs.runtime.executors.protocol import Executor
 
-__all__ = ["asked_executor", "layout_of"]
+__all__ = ["open_executor", "row_layout"]
 
 KINDS = ("serial", "processes", "dask", "devices")
-SIZES = {"serial": "threads", "processes": "workers", "dask": "workers", "devices": "devices"}
-"""What ``--workers`` is called where the executor is made."""
-PATIENCE = 30.0
-"""Seconds to wait for a scheduler that does not answer, and for its first worker."""
+WORKERS_PARAMETERS = {
+    "serial": "threads",
+    "processes": "workers",
+    "dask": "workers",
+    "devices": "devices",
+}
+"""Name of the parameter of ``--workers`` for each kind of executor."""
+TIMEOUT = 30.0
+"""Seconds to wait for a scheduler and its first worker."""
 
 
 @contextmanager
-def asked_executor(
+def open_executor(
     kind: str | None, scheduler: str | None, workers: int | None
 ) -> Iterator[Executor | None]:
-    """The executor that was asked for, closed at the end; None if none was."""
+    """Yield the executor of the options and close it at the end; yield None without options."""
     kind = _kind(kind, scheduler, workers)
     if kind is None:
         yield None
         return
     from bayes_lcs.runtime.executors.factory import executor
 
-    options: dict[str, object] = {} if workers is None else {SIZES[kind]: workers}
+    options: dict[str, object] = {} if workers is None else {WORKERS_PARAMETERS[kind]: workers}
     if kind == "dask":
-        options |= {"scheduler": scheduler, "timeout": PATIENCE}
-    with executor(kind, **options) as made:
-        if kind == "dask":  # standard output is for results
-            say(f"{made.num_workers} Dask workers; dashboard: {made.dashboard_link}", err=True)
-        yield made
+        options |= {"scheduler": scheduler, "timeout": TIMEOUT}
+    with executor(kind, **options) as runner:
+        if kind == "dask":  # standard output is reserved for results
+            echo(f"{runner.num_workers} Dask workers; dashboard: {runner.dashboard_link}", err=True)
+        yield runner
 
 
-def layout_of(kind: str | None, scheduler: str | None) -> str:
-    """How rows are cut, which decides the last digits of sums.
+def row_layout(kind: str | None, scheduler: str | None) -> str:
+    """Return how rows are divided, which affects the last digits of sums.
 
-    A run is resumed by any executor that cuts them as the one that began it.
+    A run can be resumed with any executor that divides them in the same way.
     """
     return "blocks" if scheduler or kind in ("serial", "processes", "dask") else "whole"
 
@@ -53,12 +58,14 @@ def _kind(kind: str | None, scheduler: str | None, workers: int | None) -> str |
         raise ValueError(f"--executor must be one of {', '.join(KINDS)}, got {kind!r}")
     if scheduler is None:
         if kind is None and workers is not None:
-            raise ValueError("--workers needs --executor, which says what they are")
+            raise ValueError("--workers needs --executor, which says what the workers are")
         return kind
     if kind not in (None, "dask"):
-        raise ValueError(f"--scheduler is the address of a Dask scheduler, not of {kind!r}")
+        raise ValueError(
+            f"--scheduler is the address of a Dask scheduler; leave out --executor {kind}"
+        )
     if workers is not None:
         raise ValueError(
-            "--workers are begun here, and a scheduler has its own; give --workers or --scheduler"
+            "a cluster with --scheduler has its own workers; give either --workers or --scheduler"
         )
     return "dask"

@@ -1,8 +1,8 @@
-"""Output of a command: its place, and the files that it may replace.
+"""Write the results of a command, without overwriting other files.
 
-``--out`` is a folder or a file. Whatever is there already stays, unless ``--force`` is given; input
-files stay in any case. A hidden JSON file beside the results lists the files of the last run and
-what it was made with, so that later runs know them from files of the user.
+``--out`` is a folder or a file. Existing files are not replaced unless ``--force`` is given; input
+files are never replaced. A hidden JSON file beside the results lists the files of the last run and
+its settings, so that later runs can distinguish them from files of the user.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["Output", "Record", "refuse"]
 INSTEAD = "choose another --out, or pass --force to"
 """Advice in errors about existing files."""
 MOVE = "move it away, or choose another --out"
-"""Advice in errors about names that are ours."""
-MOST_NAMES = 3
-"""Files of a folder that a message names."""
+"""Advice in errors about hidden files."""
+MAX_NAMES = 3
+"""Maximum number of files of a folder that a message lists."""
 
 
 def refuse(path: Path, why: str) -> NoReturn:
-    """Raise the error that keeps what is at a path."""
+    """Raise a `FileExistsError`: an existing file would be replaced."""
     raise FileExistsError(f"{path}: {why}")
 
 
@@ -37,7 +37,7 @@ class Record:
     Attributes
     ----------
     files
-        Names of its files.
+        Names of the result files.
     settings
         Settings of the run.
     is_finished
@@ -51,16 +51,16 @@ class Record:
 
 @dataclass(frozen=True)
 class Output:
-    """The place of a command's results.
+    """Location of a command's results.
 
     Attributes
     ----------
     path
-        What ``--out`` names.
+        The path given by ``--out``.
     results
         Every file that the command may write.
     is_folder
-        Whether ``path`` is a folder of results, and not one file.
+        Whether ``path`` is a folder of results (and not one file).
     """
 
     path: Path
@@ -69,16 +69,16 @@ class Output:
 
     @classmethod
     def in_folder(cls, path: Path, names: Iterable[str]) -> Output:
-        """Return a folder in which the command writes files of these names."""
+        """Return an output folder in which the command writes files of these names."""
         return cls(path, tuple(path / name for name in names), is_folder=True)
 
     @classmethod
     def at_file(cls, path: Path, *beside: Path) -> Output:
-        """Return a file, with other files that the command writes beside it."""
+        """Return an output file, with other files that the command writes beside it."""
         return cls(path, (path, *beside), is_folder=False)
 
-    def hidden(self, name: str) -> Path:
-        """Return a path of our own: ``.name`` in the folder, or beside the file with its name."""
+    def hidden_path(self, name: str) -> Path:
+        """Return the path of a hidden file, in the output folder or beside the output file."""
         if self.is_folder:
             return self.path / f".{name}"
         return self.path.absolute().with_name(f".{self.path.name}.{name}")
@@ -86,20 +86,20 @@ class Output:
     @property
     def checkpoint(self) -> Path:
         """Folder of the checkpoints."""
-        return self.hidden("checkpoint")
+        return self.hidden_path("checkpoint")
 
     @property
     def earlier_checkpoint(self) -> Path:
-        """Checkpoints of an unfinished run, while another one that was forced has not ended."""
-        return self.hidden("checkpoint.before")
+        """Folder of the checkpoints of an earlier unfinished run, during a run with ``--force``."""
+        return self.hidden_path("checkpoint.before")
 
     @property
     def record_path(self) -> Path:
         """File of the `Record`."""
-        return self.hidden("results.json")
+        return self.hidden_path("results.json")
 
     def record(self) -> Record:
-        """Return what is known of the last run; nothing where that cannot be read."""
+        """Return the record of the last run, or an empty one if it cannot be read."""
         return self._read_record() or Record()
 
     def _read_record(self) -> Record | None:
@@ -111,18 +111,18 @@ class Output:
             return None
 
     def existing_results(self) -> list[Path]:
-        """Return the results that are there, links included."""
+        """Return the result files that exist, including links."""
         return [path for path in self.results if os.path.lexists(path)]
 
     def check(self, inputs: Iterable[Path], *, force: bool) -> None:
-        """Refuse to write where something would be lost.
+        """Raise an error if writing the results would replace other files.
 
         Parameters
         ----------
         inputs
-            Files and folders that are read; they are never written to.
+            Input files and folders, which are never written to.
         force
-            Whether results, and other files of their names, may be replaced.
+            Whether existing files with the names of results may be replaced.
         """
         self.check_kind()
         self.check_inputs(inputs)
@@ -130,78 +130,80 @@ class Output:
             self.check_nothing_is_there()
 
     def check_kind(self) -> None:
-        """Refuse a path, or a result, that is something else than it has to be."""
+        """Raise an error if the output or a result is not of the right type (file or folder)."""
         path = self.path
         for folder in (path, *path.parents):
-            # Once the folder before ".." is made, the path leads to what was not looked at.
+            # After the folder before ".." is created, the path may lead elsewhere.
             if folder.name == ".." and not folder.exists():
                 raise FileNotFoundError(
-                    f"{path}: {folder.parent} is no folder; write --out without '..'"
+                    f"{path}: {folder.parent} is not a folder; write --out without '..'"
                 )
         if self.is_folder and os.path.lexists(path) and not path.is_dir():
             link = f"a symbolic link to {path.readlink()}, which is " if path.is_symlink() else ""
-            refuse(path, f"this is {link}no folder, and --out wants one; choose another --out")
+            refuse(path, f"this is {link}not a folder, but --out must be one; choose another --out")
         if not self.is_folder and path.is_dir():
-            raise IsADirectoryError(f"{path}: this is a folder; --out wants the name of a file")
+            raise IsADirectoryError(f"{path}: this is a folder; --out must be the path of a file")
         for path in self.existing_results():
             if not path.is_symlink() and not path.is_file():
-                refuse(path, "this is no regular file, and is not replaced; choose another --out")
+                refuse(
+                    path, "this is not a regular file and cannot be replaced; choose another --out"
+                )
         self._check_hidden()
 
     def _check_hidden(self) -> None:
-        """Refuse links and files of the user under the names of the record and the checkpoints.
+        """Raise an error if the record or the checkpoints are links or files of the user.
 
-        A link would lead to a file of the user, perhaps to the input.
+        A link could lead to a file of the user, even to the input.
         """
         for path in (self.checkpoint, self.earlier_checkpoint):
             if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
-                refuse(path, f"a folder of this name holds checkpoints, and this is none; {MOVE}")
+                refuse(path, f"this name is reserved for a folder of checkpoints; {MOVE}")
         path = self.record_path
         if os.path.lexists(path) and (path.is_symlink() or self._read_record() is None):
-            refuse(path, f"a file of this name lists results, and this is another one; {MOVE}")
+            refuse(path, f"this name is reserved for the list of results; {MOVE}")
 
     def check_inputs(self, inputs: Iterable[Path]) -> None:
-        """Refuse to write over a file that is read, or among the files of a folder that is."""
+        """Raise an error if a result is an input file, or would be written to an input folder."""
         for given in inputs:
             for path in self.results:
                 if given.is_dir():
                     if path.parent.exists() and path.parent.samefile(given):
                         raise ValueError(
-                            f"{self.path}: the results would lie among the files of {given}, which "
-                            "are read; choose another --out"
+                            f"{self.path}: the results would be written to the input folder "
+                            f"{given}; choose another --out"
                         )
                 elif path.exists() and path.samefile(given):
                     raise ValueError(
-                        f"{path}: this is the file that is read ({given}); it is never written "
-                        "over. Choose another --out"
+                        f"{path}: this is the input file ({given}), which is never replaced. "
+                        "Choose another --out"
                     )
 
     def check_nothing_is_there(self) -> None:
-        """Refuse a folder that is not empty, and files that would be replaced."""
-        there = self.existing_results()
-        if there and self.is_folder:
-            why = f"this folder holds results already ({_list_names(there)})"
+        """Raise an error if the folder is not empty, or a file would be replaced."""
+        existing = self.existing_results()
+        if existing and self.is_folder:
+            why = f"this folder already contains results ({_list_names(existing)})"
             refuse(self.path, f"{why}; {INSTEAD} replace them")
-        elif there and there[0].is_symlink():
-            why = f"this is a symbolic link to {there[0].readlink()}"
-            refuse(there[0], f"{why}; {INSTEAD} replace it (not what it leads to)")
-        elif there:
-            refuse(there[0], f"this file is there already; {INSTEAD} replace it")
+        elif existing and existing[0].is_symlink():
+            why = f"this is a symbolic link to {existing[0].readlink()}"
+            refuse(existing[0], f"{why}; {INSTEAD} replace the link (not its target)")
+        elif existing:
+            refuse(existing[0], f"this file already exists; {INSTEAD} replace it")
         elif self.is_folder and (others := self._other_files()):
             refuse(
                 self.path,
                 f"this folder is not empty ({_list_names(others)}); {INSTEAD} write into it. "
-                "Results replace files of their names, other files stay",
+                "Results replace files with the same names; other files stay",
             )
 
     def _other_files(self) -> list[Path]:
-        """Return what is in the folder, without what an ended run of ours may leave."""
+        """Return the files in the folder, except for those that a finished run may leave."""
         from bayes_lcs.runtime.checkpoints import is_left_over
 
         if not self.path.is_dir():
             return []
-        kept = (self.checkpoint, self.earlier_checkpoint)
-        own = {self.record_path, *filter(is_left_over, kept)}
+        folders = (self.checkpoint, self.earlier_checkpoint)
+        own = {self.record_path, *filter(is_left_over, folders)}
         return [path for path in sorted(self.path.iterdir()) if path not in own]
 
     def write(
@@ -211,31 +213,31 @@ class Output:
         *,
         is_finished: bool = True,
     ) -> list[Path]:
-        """Write results, and remove those of the last run that are not among them.
+        """Write the results, and remove results of the last run that are not replaced.
 
         Parameters
         ----------
         save
-            Writes the results and returns their paths.
+            Function that writes the results and returns their paths.
         settings
-            What they are made with.
+            Settings of the run.
         is_finished
             Whether these are all results of the run.
         """
         known = {*self.record().files}
-        # Whatever is there and was not written by us is not ours to remove.
-        ours = [p for p in self.results if p.name in known or not os.path.lexists(p)]
-        self._write_record(ours, settings, is_finished=False)
+        # Only files that this or the last run wrote may be removed later.
+        own = [p for p in self.results if p.name in known or not os.path.lexists(p)]
+        self._write_record(own, settings, is_finished=False)
         for path in self.results:
             if path.is_symlink():  # the link was named, not what it leads to
                 path.unlink()
         written = save()
-        stays = {*written, *(path.with_name(f"{path.name}.sha256") for path in written)}
-        for path in ours:
-            if path not in stays:
+        new = {*written, *(path.with_name(f"{path.name}.sha256") for path in written)}
+        for path in own:
+            if path not in new:
                 path.unlink(missing_ok=True)
-        kept = [path for path in self.existing_results() if path in stays]
-        self._write_record(kept, settings, is_finished=is_finished)
+        results = [path for path in self.existing_results() if path in new]
+        self._write_record(results, settings, is_finished=is_finished)
         return written
 
     def _write_record(
@@ -256,7 +258,7 @@ class Output:
         write_atomically(self.record_path, write)
 
     def remove_unfinished_files(self) -> None:
-        """Remove files that a killed run was writing when it ended."""
+        """Remove temporary files of a run that was killed while writing."""
         folder = self.record_path.parent
         if not folder.is_dir():
             return
@@ -268,6 +270,6 @@ class Output:
 
 
 def _list_names(paths: list[Path]) -> str:
-    shown = ", ".join(path.name for path in paths[:MOST_NAMES])
-    more = len(paths) - MOST_NAMES
+    shown = ", ".join(path.name for path in paths[:MAX_NAMES])
+    more = len(paths) - MAX_NAMES
     return f"{shown} and {more:,} more" if more > 0 else shown

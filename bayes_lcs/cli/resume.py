@@ -1,4 +1,4 @@
-"""Runs of the command that can be resumed: where checkpoints are, and when they are removed."""
+"""Resume the run of a command: location and lifetime of its checkpoints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from bayes_lcs.cli.errors import print_json, say
+from bayes_lcs.cli.errors import echo, print_json
 from bayes_lcs.cli.output import INSTEAD, Output, refuse
 
 if TYPE_CHECKING:
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "prepare"]
 
-NOT_DECISIVE = frozenset({"jobs", "predict"})
-"""Options of commands that do not change what is learned."""
-WITHOUT_EFFECT = frozenset({"jobs"})
-"""Options that do not change the results either."""
+NO_EFFECT_ON_FIT = frozenset({"jobs", "predict"})
+"""Options that do not affect the fit."""
+NO_EFFECT = frozenset({"jobs"})
+"""Options that do not affect the results."""
 
 
-def _has_work(folder: Path) -> bool:
-    from bayes_lcs.runtime.checkpoints import kept_works
+def _has_saved_tasks(folder: Path) -> bool:
+    from bayes_lcs.runtime.checkpoints import saved_tasks
 
-    return bool(kept_works(folder))
+    return bool(saved_tasks(folder))
 
 
 def _has_results(folder: Path) -> bool:
-    """Whether there is more than rows that were read."""
-    from bayes_lcs.runtime.checkpoints import kept_works
+    """Return whether more than reading is saved."""
+    from bayes_lcs.runtime.checkpoints import saved_tasks
 
-    return any(not name.startswith("reading-") for name in kept_works(folder))
+    return any(not name.startswith("reading-") for name in saved_tasks(folder))
 
 
-def _described(path: Path) -> str:
-    """Name, size and time of a file, or of the files of a folder that are read."""
+def _file_state(path: Path) -> str:
+    """Return name, size and time of an input file, or of the files of a folder."""
     files = [path]
     if path.is_dir():
         files = [f for f in sorted(path.iterdir()) if f.is_file() and f.name[0] not in "._"]
@@ -48,31 +48,31 @@ def _described(path: Path) -> str:
 
 @dataclass
 class Run:
-    """A run of a command, which writes results to one place and can be resumed.
+    """Run of a command, which can be resumed.
 
     Attributes
     ----------
     output
-        Where results and checkpoints are.
-    decisive
-        What decides the work, by name.
+        Location of the results and checkpoints.
+    fit_settings
+        Settings that affect the fit, by name.
     settings
-        What decides the results: the same, and what is done with them.
+        Settings that affect the results, by name.
     resume, force
-        As the options.
+        The options of these names.
     has_written
-        Whether results were begun to be written, and are not those of an earlier run any more.
+        Whether writing the results has begun, so that earlier results may be replaced already.
     """
 
     output: Output
-    decisive: Mapping[str, str]
+    fit_settings: Mapping[str, str]
     settings: Mapping[str, str]
     resume: bool
     force: bool
     has_written: bool = False
 
     def check(self, inputs: Mapping[str, Path], *, as_json: bool) -> None:
-        """Refuse, before any work, to lose anything; end here if the run is finished already."""
+        """Raise an error if files would be lost; exit if the run is already finished."""
         output = self.output
         output.check_kind()
         output.check_inputs(inputs.values())
@@ -81,7 +81,7 @@ class Run:
         if self._is_begun():
             self._check_unfinished()
         elif self.resume and self._is_finished():
-            self._tell_finished(as_json)
+            self._report_finished(as_json)
         else:
             output.check_nothing_is_there()
 
@@ -97,23 +97,23 @@ class Run:
         if not self.resume:
             refuse(
                 output.path,
-                "an unfinished run is kept here. Go on with it with --resume, or "
-                f"{INSTEAD} begin anew",
+                "this is the output of an unfinished run. Resume it with --resume, or "
+                f"{INSTEAD} start again",
             )
-        begun = output.checkpoint if holds_run(output.checkpoint) else output.earlier_checkpoint
-        if (begun / FORCED).exists():
+        folder = output.checkpoint if holds_run(output.checkpoint) else output.earlier_checkpoint
+        if (folder / FORCED).exists():
             return
         known = output.record().files
         for path in output.existing_results():
             if path.name not in known:
                 refuse(
                     path,
-                    "this file is not of the unfinished run; move it away, or pass --force "
-                    "together with --resume to replace it",
+                    "this file does not belong to the unfinished run; move it away, or pass "
+                    "--force together with --resume to replace it",
                 )
 
     def _is_finished(self) -> bool:
-        """Return whether the results of this run are there; refuse those of another one."""
+        """Return whether the results of this run exist; raise an error for another run's."""
         from bayes_lcs.runtime.checkpoints import find_difference
 
         record, output = self.output.record(), self.output
@@ -124,12 +124,12 @@ class Run:
         if difference is not None:
             refuse(
                 output.path,
-                f"the results here are of another run, which is finished: {difference}; "
+                f"the results here belong to another run, which is finished: {difference}; "
                 f"{INSTEAD} replace them",
             )
         return True
 
-    def _tell_finished(self, as_json: bool) -> NoReturn:
+    def _report_finished(self, as_json: bool) -> NoReturn:
         from bayes_lcs.runtime.checkpoints import remove_checkpoints
 
         remove_checkpoints(self.output.checkpoint)
@@ -137,24 +137,24 @@ class Run:
         if as_json:
             files = [str(path) for path in self.output.existing_results()]
             print_json({"finished": True, "files": files})
-        say(
-            f"note: this run is finished and its results are in {self.output.path}; nothing was "
-            "done. To make them again, pass --force instead of --resume",
+        echo(
+            f"note: this run is finished and its results are in {self.output.path}; there is "
+            "nothing to do. To run it again, pass --force instead of --resume",
             err=True,
         )
         raise typer.Exit
 
     def write(self, save: Callable[[], list[Path]], *, is_finished: bool = True) -> list[Path]:
-        """Write the results, as `Output.write` does."""
+        """Write the results with `Output.write`."""
 
-        def save_noted() -> list[Path]:
+        def save_and_mark() -> list[Path]:
             self.has_written = True
             return save()
 
-        return self.output.write(save_noted, self.settings, is_finished=is_finished)
+        return self.output.write(save_and_mark, self.settings, is_finished=is_finished)
 
     def _begin(self) -> None:
-        """Take up, set aside or remove what is kept of earlier runs."""
+        """Resume, move or remove the checkpoints of earlier runs."""
         from bayes_lcs.runtime.checkpoints import FORCED, holds_run, remove_checkpoints
 
         folder, before = self.output.checkpoint, self.output.earlier_checkpoint
@@ -166,15 +166,15 @@ class Run:
             if holds_run(before) and not holds_run(folder):
                 before.rename(folder)
             if not holds_run(folder):
-                place = self.output.path
-                say(f"note: there is nothing to resume in {place}; this is the beginning", err=True)
-            elif not _has_work(folder):
-                say("note: the earlier run had kept nothing yet; it begins anew", err=True)
+                path = self.output.path
+                echo(f"note: there is nothing to resume in {path}; a new run starts", err=True)
+            elif not _has_saved_tasks(folder):
+                echo("note: the earlier run had saved nothing yet; it starts again", err=True)
             record = self.output.record()
             self.has_written = bool(record.files) and not record.is_finished
         elif _has_results(folder):
             remove_checkpoints(before)
-            say(f"note: the checkpoints of an earlier run are set aside in {before}", err=True)
+            echo(f"note: the checkpoints of an earlier run are moved to {before}", err=True)
             folder.rename(before)
         else:
             remove_checkpoints(folder)
@@ -183,68 +183,68 @@ class Run:
             (folder / FORCED).touch()
 
     @contextmanager
-    def keep(self) -> Iterator[None]:
-        """Keep checkpoints of the work inside until it has ended; go on from them if asked to."""
+    def checkpointing(self) -> Iterator[None]:
+        """Save checkpoints of the computations inside, and remove them at the end."""
         from bayes_lcs.runtime.atomic_files import UnwritableError
         from bayes_lcs.runtime.checkpoints import checkpoints, remove_checkpoints
 
         folder = self.output.checkpoint
         self._begin()
-        kept: Checkpoints | None = None
+        saved: Checkpoints | None = None
         try:
-            with checkpoints(folder, self.decisive) as kept:
+            with checkpoints(folder, self.fit_settings) as saved:
                 yield
         except KeyboardInterrupt as interruption:
-            said = f"{interruption}; " if str(interruption) else ""
-            message = f"interrupted; {said}{self._what_is_kept()}"
-            self._tidy(kept, _has_work(folder))
+            details = f"{interruption}; " if str(interruption) else ""
+            message = f"interrupted; {details}{self._advice_after_interrupt()}"
+            self._clean_up(saved, _has_saved_tasks(folder))
             raise KeyboardInterrupt(message) from None
         except UnwritableError as error:
-            message = f"{error}. {self._what_to_do(kept)}"
-            self._tidy(kept, _has_work(folder))
+            message = f"{error}. {self._advice_after_write_error(saved)}"
+            self._clean_up(saved, _has_saved_tasks(folder))
             raise OSError(message) from error
-        except Exception:  # what was read was wrong, or there is no room for it
-            self._tidy(kept, _has_results(folder))
+        except Exception:  # invalid input, or not enough memory
+            self._clean_up(saved, _has_results(folder))
             raise
         remove_checkpoints(folder)
         remove_checkpoints(self.output.earlier_checkpoint)
 
-    def _tidy(self, kept: Checkpoints | None, is_worth_keeping: bool) -> None:
-        """After a failure: leave nothing behind that is worth nothing, and lose nothing else."""
+    def _clean_up(self, saved: Checkpoints | None, is_worth_saving: bool) -> None:
+        """Remove checkpoints that are of no use after a failure, and keep all others."""
         from bayes_lcs.runtime.checkpoints import holds_run, remove_checkpoints
 
         folder, before = self.output.checkpoint, self.output.earlier_checkpoint
-        if kept is None and holds_run(folder):  # it is of another run
+        if saved is None and holds_run(folder):  # the checkpoints belong to another run
             return
-        if is_worth_keeping or self.has_written:
+        if is_worth_saving or self.has_written:
             return
         remove_checkpoints(folder)
         if holds_run(before) and not self.resume:
             before.rename(folder)
 
-    def _what_is_kept(self) -> str:
-        """Say after Ctrl-C how to go on."""
-        if _has_work(self.output.checkpoint):
+    def _advice_after_interrupt(self) -> str:
+        """Return what was saved before Ctrl-C, and how to resume."""
+        if _has_saved_tasks(self.output.checkpoint):
             where = self.output.checkpoint
-            return f"the work so far is kept in {where}: the same command with --resume goes on"
+            return f"progress is saved in {where}: run the same command with --resume"
         if self.has_written:
-            return "nothing else was worth keeping: the same command with --resume begins anew"
-        return "nothing was done yet that is worth keeping"
+            return "no checkpoint was saved: the same command with --resume starts again"
+        return "no checkpoint was saved yet"
 
-    def _what_to_do(self, kept: Checkpoints | None) -> str:
-        """Say what is left of the work where its results could not be written."""
+    def _advice_after_write_error(self, saved: Checkpoints | None) -> str:
+        """Return what was saved if the results could not be written, and how to resume."""
         folder = self.output.checkpoint
-        if not _has_work(folder):
+        if not _has_saved_tasks(folder):
             again = " with --resume" if self.has_written else ""
-            return f"Make room, and run the same command{again}; or choose another --out"
-        if kept is not None and kept.failed:
+            return f"Free some space and run the same command{again}, or choose another --out"
+        if saved is not None and saved.failed:
             return (
-                f"What could be kept of the work is in {folder}: make room, and the same command "
-                "with --resume goes on from there"
+                f"A part of the progress is saved in {folder}: free some space and run the same "
+                "command with --resume"
             )
         return (
-            f"The work is kept in {folder}: make room, and the same command with --resume only "
-            "writes the results"
+            f"The progress is saved in {folder}: free some space and run the same command with "
+            "--resume, which only writes the results"
         )
 
 
@@ -257,33 +257,33 @@ def prepare(
     force: bool,
     as_json: bool = False,
 ) -> Run:
-    """Return the run of a command, after it was checked that nothing will be lost.
+    """Return the run of a command; raise an error if files would be lost.
 
     Parameters
     ----------
     output
-        Where results are written.
+        Location of the results.
     inputs
-        Files that are read; names, sizes and times are remembered. The first decides the work.
+        Input files, identified by name, size and time. Only the first affects the fit.
     settings
-        Everything that the user chose and that decides the result.
+        All options that affect the results.
     resume
-        Whether to go on with an unfinished run; if it is finished, this is said, and the command
-        ends.
+        Whether to resume an unfinished run. If the run is finished, the command prints a note and
+        exits.
     force
-        Whether to replace what is there.
+        Whether to replace existing results.
     as_json
-        Whether a run that is finished is told as JSON, too.
+        Whether to print JSON for a finished run.
     """
     from bayes_lcs._version import __version__
 
-    described = {name: _described(path) for name, path in inputs.items()}
+    described = {name: _file_state(path) for name, path in inputs.items()}
     first = next(iter(inputs))
     given = {name: str(value) for name, value in settings.items()}
     run = Run(
         output,
-        {n: v for n, v in given.items() if n not in NOT_DECISIVE} | {first: described[first]},
-        {n: v for n, v in given.items() if n not in WITHOUT_EFFECT}
+        {n: v for n, v in given.items() if n not in NO_EFFECT_ON_FIT} | {first: described[first]},
+        {n: v for n, v in given.items() if n not in NO_EFFECT}
         | described
         | {"bayes_lcs": __version__},
         resume,

@@ -1,4 +1,4 @@
-"""``bayes-lcs scan``: an ensemble that reads no more of a file than it needs."""
+"""``bayes-lcs scan``: ensemble classifier that reads only as much of a file as it needs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bayes_lcs.cli.errors import announce_files, print_json, readable, say, writable_folder
-from bayes_lcs.cli.executor_options import asked_executor
+from bayes_lcs.cli.errors import check_exists, echo, print_files, print_json, writable_folder
+from bayes_lcs.cli.executor_options import open_executor
 from bayes_lcs.cli.options import (
     DATA,
     METHOD,
@@ -26,7 +26,7 @@ from bayes_lcs.cli.options import (
     Scheduler,
     Seed,
     Workers,
-    as_asked,
+    report_options,
 )
 from bayes_lcs.cli.output import Output
 from bayes_lcs.cli.resume import prepare
@@ -59,26 +59,30 @@ def scan(
         int | None,
         typer.Option(
             min=1,
-            help="Parts of the file; by default as its rows and classes allow, and a small file "
-            "is one.",
+            help="Number of parts of the file; by default chosen from its rows and classes, 1 for "
+            "a small file.",
             rich_help_panel=METHOD,
         ),
     ] = None,
     confidence: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="How sure to be.", rich_help_panel=METHOD)
+        float,
+        typer.Option(
+            min=0.0, max=1.0, help="Confidence of the stopping rule.", rich_help_panel=METHOD
+        ),
     ] = 0.997,
     tolerance: Annotated[
-        float, typer.Option(help="Share of rows that need not be settled.", rich_help_panel=METHOD)
+        float, typer.Option(help="Share of rows that may remain undecided.", rich_help_panel=METHOD)
     ] = 0.1,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Read all of it: one scan.", rich_help_panel=METHOD)
+        bool, typer.Option("--whole", help="Read the whole file.", rich_help_panel=METHOD)
     ] = False,
     ignore: Ignore = None,
     predict: Annotated[
-        Path | None, typer.Option(help="Another file to predict for.", rich_help_panel=DATA)
+        Path | None,
+        typer.Option(help="Another file whose labels are predicted.", rich_help_panel=DATA),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, help="Parts trained side by side.", rich_help_panel=RUN)
+        int, typer.Option(min=1, help="Number of parts trained in parallel.", rich_help_panel=RUN)
     ] = 1,
     categorical: Categorical = None,
     missing: Missing = None,
@@ -92,11 +96,12 @@ def scan(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train on parts of a file until more of it would decide the same.
+    """Train an ensemble on parts of a file until more parts would not change its decisions.
 
-    Each part holds rows from all over the file, and trains a learner of its own.
-    Reading ends when the parts to come would not change what all of them together
-    decide. A file of less than 16,000 rows is read whole and trained as one model.
+    Each part contains rows from the whole file and trains its own classifier.
+    Reading stops when the remaining parts would not change the decisions of
+    the ensemble. A file of less than 16,000 rows is read completely and trains
+    one classifier.
 
     For example:
 
@@ -104,9 +109,9 @@ def scan(
       bayes-lcs scan transactions.csv --label kind --predict new.csv --jobs 2
       bayes-lcs scan transactions.csv --label kind --learner naive_bayes --whole
     """
-    asked = as_asked(locals())
+    options = report_options(locals())
     if jobs > 1 and (executor or scheduler):
-        raise ValueError("--jobs are of this process; with --executor, ask for --workers")
+        raise ValueError("--jobs is for this process only; with --executor, use --workers")
     if learner not in LEARNERS:
         raise ValueError(f"--learner must be one of {', '.join(LEARNERS)}, got {learner!r}")
     from bayes_lcs.classification.partial_scan.estimator import PartialScanClassifier
@@ -116,13 +121,13 @@ def scan(
     from bayes_lcs.workflows.resource_estimates import scan_disk, scan_memory
     from bayes_lcs.workflows.scan import check_rows_to_predict, save_scan
 
-    inputs = {"the input": readable(file)}
+    inputs = {"the input": check_exists(file)}
     if predict is not None:
-        inputs["the file to predict for"] = readable(predict)
+        inputs["the file to predict for"] = check_exists(predict)
     run = prepare(
         Output.in_folder(out, RESULTS),
         inputs,
-        {"command": "scan", **asked, "seed": seed},
+        {"command": "scan", **options, "seed": seed},
         resume=resume,
         force=force,
         as_json=as_json,
@@ -132,9 +137,8 @@ def scan(
     number = choose_num_parts(extent.rows, 2) if parts is None else parts
     require_memory(
         scan_memory(extent, number, jobs, learner, to_predict),
-        f"scanning {extent.rows:,} rows of {extent.columns:,} columns in {number:,} parts",
-        "Take more --parts or fewer --jobs, leave columns out with --ignore, or use a larger "
-        "machine",
+        f"scanning {extent.rows:,} rows with {extent.columns:,} columns in {number:,} parts",
+        "Use more --parts or fewer --jobs, ignore columns with --ignore, or use a larger machine",
     )
     folder = writable_folder(out, scan_disk(extent, learner, to_predict))
     if predict is not None:
@@ -148,7 +152,7 @@ def scan(
         n_jobs=jobs,
         random_state=seed,
     )
-    with run.keep(), asked_executor(executor, scheduler, workers) as runner:
+    with run.checkpointing(), open_executor(executor, scheduler, workers) as runner:
         classifier.set_params(executor=runner)
         classifier.fit_file(
             file,
@@ -158,28 +162,28 @@ def scan(
             missing_values=missing,
             header=not no_header,
         )
-        is_cut = classifier.scan_.stop_reason == "interrupted"
+        is_interrupted = classifier.scan_.stop_reason == "interrupted"
         written = run.write(
-            lambda: save_scan(classifier, folder, predict, source=file, options=asked),
-            is_finished=not is_cut,
+            lambda: save_scan(classifier, folder, predict, source=file, options=options),
+            is_finished=not is_interrupted,
         )
         _show(classifier, written, as_json)
-        if is_cut:
-            raise KeyboardInterrupt("the results are those of the parts that were read")
+        if is_interrupted:
+            raise KeyboardInterrupt("the results are those of the parts read so far")
 
 
 def _show(classifier: PartialScanClassifier, written: list[Path], as_json: bool) -> None:
-    story = classifier.scan_
+    result = classifier.scan_
     if as_json:
         print_json(
             {
-                **{name: value for name, value in vars(story).items() if name != "trace"},
-                "performance": None if story.performance is None else asdict(story.performance),
+                **{name: value for name, value in vars(result).items() if name != "trace"},
+                "performance": None if result.performance is None else asdict(result.performance),
                 "classes": classifier.classes_,
-                "interrupted": story.stop_reason == "interrupted",
+                "interrupted": result.stop_reason == "interrupted",
                 "files": [str(path) for path in written],
             }
         )
         return
-    say(story.explain())
-    announce_files(written)
+    echo(result.explain())
+    print_files(written)

@@ -31,7 +31,7 @@ from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer, with_kno
 from bayes_lcs.learning_curve_sampling.training_rows import open_rows
 from bayes_lcs.learning_curve_sampling.truncated_training import abbreviation
 from bayes_lcs.learning_curve_sampling.utility import Preferences, default_baseline
-from bayes_lcs.runtime.live_table import AddRow, growing_table
+from bayes_lcs.runtime.live_table import AddRow, live_table
 
 __all__ = ["learning_curve_sample"]
 
@@ -185,7 +185,7 @@ def learning_curve_sample(
     if warm_up:
         spent += trainer.warm_up(initial_size)
     first = f"training on {sizes[0]:,} rows"
-    with growing_table("learning curve", len(sizes), COLUMNS, first, progress) as add_row:
+    with live_table("learning curve", len(sizes), COLUMNS, first, progress) as add_row:
         run = run_stages(
             trainer,
             sizes,

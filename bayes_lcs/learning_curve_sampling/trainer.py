@@ -28,8 +28,8 @@ from bayes_lcs.io.sampler import FileSampler, Rows, RowSource
 from bayes_lcs.learning_curve_sampling.default_sizes import default_holdout_size
 from bayes_lcs.learning_curve_sampling.training_run import Fit, Mode, RowScores
 from bayes_lcs.learning_curve_sampling.truncated_training import Abbreviation
-from bayes_lcs.runtime.checkpoints import Arrays, fingerprint, is_keeping, work
-from bayes_lcs.runtime.estimator_io import model_arrays, model_from_arrays
+from bayes_lcs.runtime.checkpoints import Arrays, checkpointed_task, fingerprint, is_checkpointing
+from bayes_lcs.runtime.estimator_io import model_from_arrays, model_to_arrays
 
 __all__ = ["EstimatorTrainer", "fit_arrays", "fit_from_arrays", "with_known_values"]
 
@@ -125,18 +125,18 @@ class EstimatorTrainer:
 
     def _kept(self, what: tuple[Any, ...], like: Any, train: Callable[[], Fit]) -> Fit:
         """The run, or what was written down of it; one that Ctrl-C cut short goes on within."""
-        with work("fit", self._identity(), *what) as written:
+        with checkpointed_task("fit", self._identity(), *what) as written:
             known = None if written.state is None else fit_from_arrays(written.state, like)
             if known is not None:
                 return known
             fit = train()
             if not fit.interrupted:
-                written.end(partial(fit_arrays, fit))
+                written.finish(partial(fit_arrays, fit))
         return fit
 
     def _identity(self) -> str:
         """What a checkpoint is only taken up with: the hold-out stands for all rows."""
-        if not is_keeping():
+        if not is_checkpointing():
             return ""
         if not self._digest:
             rules = (_anywhere(self._estimator), self._abbreviation, self._scoring)
@@ -353,7 +353,7 @@ def fit_arrays(fit: Fit) -> Arrays:
     """A run and its model; without its model if that cannot be kept."""
     rows = {} if fit.row_scores is None else {"row_scores": fit.row_scores}
     return {
-        **(model_arrays(fit.model) or {}),
+        **(model_to_arrays(fit.model) or {}),
         **rows,
         "size": np.asarray(fit.size),
         "mode": np.asarray(fit.mode),

@@ -21,7 +21,7 @@ from bayes_lcs.inference.condition import can_be_exact, condition
 from bayes_lcs.inference.exact.posterior import ExactPosterior
 from bayes_lcs.model_evidence.log_evidence import Bracket, EvidenceWarning, LogEvidence, MeanWeight
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
@@ -187,7 +187,7 @@ def bidirectional_estimate(
     interrupted = ""
     try:
         weights = forwards()
-    except RunsInterrupted as stopped:
+    except PartialResultInterrupt as stopped:
         weights = stopped.log_weights
         if len(weights) < MIN_COMPLETED_RUNS:
             raise KeyboardInterrupt from None

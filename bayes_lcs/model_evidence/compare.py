@@ -21,9 +21,9 @@ from bayes_lcs.inference.condition import condition
 from bayes_lcs.inference.diagnostics import judge, warn_of_fits
 from bayes_lcs.model_evidence.evidence import conditional_evidence, evidence
 from bayes_lcs.model_evidence.log_evidence import EvidenceWarning, LogEvidence
-from bayes_lcs.runtime.checkpoints import work
+from bayes_lcs.runtime.checkpoints import checkpointed_task
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.progress import progress_bar, says_lines
+from bayes_lcs.runtime.progress import prints_plain_lines, progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -332,14 +332,14 @@ def predict_in_batches(
         found: FloatArray = posterior.predict_proba(rows, unseen=unseen)
         return found
     table = (rows.features, rows.groups, rows.new_groups, rows.group_names)
-    bar = progress_bar("predicting", rows.num_rows, None if says_lines() else False)
-    with work("predictions", posterior.model, unseen, *table) as kept, bar as tick:
-        pieces = [piece["chances"] for piece in kept.each_piece()]
+    bar = progress_bar("predicting", rows.num_rows, None if prints_plain_lines() else False)
+    with checkpointed_task("predictions", posterior.model, unseen, *table) as kept, bar as tick:
+        pieces = [piece["chances"] for piece in kept.iter_pieces()]
         tick(len(pieces) * BATCH_SIZE)
         for start in range(len(pieces) * BATCH_SIZE, rows.num_rows, BATCH_SIZE):
             some = rows.take(slice(start, start + BATCH_SIZE))
             pieces.append(posterior.predict_proba(some, unseen=unseen))
-            kept.keep(dict, {"chances": pieces[-1]})
+            kept.update(dict, {"chances": pieces[-1]})
             tick(some.num_rows)
-        kept.end()
+        kept.finish()
     return np.concatenate(pieces)

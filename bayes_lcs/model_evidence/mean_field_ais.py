@@ -26,7 +26,7 @@ from bayes_lcs.model_evidence.bidirectional import (
 )
 from bayes_lcs.model_evidence.log_evidence import LogEvidence
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 from bayes_lcs.runtime.memory import require_memory
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def _run_chains(
 
     Raises
     ------
-    RunsInterrupted
+    PartialResultInterrupt
         After Ctrl-C, with the log weights of the chains that were finished.
     """
     done: list[FloatArray] = []
@@ -206,9 +206,11 @@ def _run_chains(
                 starts=own,
                 progress=progress,
             )
-        except RunsInterrupted as stopped:
+        except PartialResultInterrupt as stopped:
             kept = [weights for weights in (*done, stopped.log_weights) if weights.size]
-            raise RunsInterrupted(np.concatenate(kept) if kept else np.zeros((0, 1))) from None
+            raise PartialResultInterrupt(
+                np.concatenate(kept) if kept else np.zeros((0, 1))
+            ) from None
         done.append(found)
     return np.concatenate(done)
 

@@ -19,7 +19,7 @@ from bayes_lcs.core.counts import GroupCounts
 from bayes_lcs.core.dirichlet import CountHistograms, log_dirichlet_density
 from bayes_lcs.core.naive_bayes import log_label_marginal
 from bayes_lcs.inference.laplace import LogIntegral, WideProposal, log_integral
-from bayes_lcs.runtime.checkpoints import work
+from bayes_lcs.runtime.checkpoints import checkpointed_task
 from bayes_lcs.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def prototype_factors(
     pairs = [(y, f) for y in range(schema.num_labels) for f in range(schema.num_features)]
     cache_key = (model, prior, counts.features, num_draws, seed)
     with (
-        work("prototype", *cache_key) as written,
+        checkpointed_task("prototype", *cache_key) as written,
         progress_bar("prototype evidence", len(pairs), progress) as tick,
     ):
         factors = [LogIntegral(*piece["integral"].tolist()) for piece in written.pieces]
@@ -155,9 +155,9 @@ def prototype_factors(
                 factors.append(
                     _integrate_factor_precisely(model, values, prior[label, cells], num_draws, rng)
                 )
-            written.keep(dict, {"integral": np.asarray(factors[-1])})
+            written.update(dict, {"integral": np.asarray(factors[-1])})
             tick()
-        written.end()
+        written.finish()
     return factors
 
 

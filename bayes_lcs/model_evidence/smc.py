@@ -27,8 +27,8 @@ from bayes_lcs.model_evidence.bidirectional import (
     summarize,
 )
 from bayes_lcs.model_evidence.log_evidence import LogEvidence
-from bayes_lcs.runtime.checkpoints import work
-from bayes_lcs.runtime.interrupts import RunsInterrupted, interruptible
+from bayes_lcs.runtime.checkpoints import checkpointed_task
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt, run_interruptibly
 from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import progress_bar
 
@@ -69,7 +69,7 @@ def _run_all(
 
     Raises
     ------
-    RunsInterrupted
+    PartialResultInterrupt
         After Ctrl-C, with the estimates of the completed runs.
     """
     from bayes_lcs.inference.smc.smc import estimate
@@ -97,7 +97,7 @@ def _run_all(
     status = f"{num_particles} particles" + (", reversed" if ends is not None else "")
     cache_keys = [_cache_key(problem) for problem in parts]
     with (
-        work("particles", cache_keys, runs, num_particles, seed, ends) as written,
+        checkpointed_task("particles", cache_keys, runs, num_particles, seed, ends) as written,
         progress_bar("particles", len(calls), progress) as tick,
     ):
         found: list[FloatArray] = [piece["found"] for piece in written.pieces]
@@ -106,16 +106,16 @@ def _run_all(
         try:
             if len(found) < len(calls):
                 # The first call compiles the program for all of them.
-                found.append(interruptible(partial(call, *calls[len(found)])))
-                written.keep(dict, {"found": found[-1]})
+                found.append(run_interruptibly(partial(call, *calls[len(found)])))
+                written.update(dict, {"found": found[-1]})
                 tick(1, status)
             for future in [pool.submit(call, *each) for each in calls[len(found) :]]:
                 found.append(future.result())
-                written.keep(dict, {"found": found[-1]})
+                written.update(dict, {"found": found[-1]})
                 tick(1, status)
-            written.end()
+            written.finish()
         except KeyboardInterrupt:
-            raise RunsInterrupted(_by_run(found, len(parts))) from None
+            raise PartialResultInterrupt(_by_run(found, len(parts))) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
     return _by_run(found, len(parts))

@@ -1,1 +1,1 @@
-"""Run long work: progress, Ctrl-C, checkpoints, atomic files and executors. No statistics."""
+"""Progress, Ctrl-C, checkpoints, atomic files and executors; no statistics."""

@@ -1,8 +1,8 @@
-"""Arrays in one file that is read at once and checked whole: for what is read again and again.
+"""Store named arrays in one file with a checksum, for data that is read many times.
 
-A file is its checksum, the length of a header, the header (names, types and shapes, as JSON), and
-the arrays one after the other. A megabyte is read in less than half the time that it takes
-in NumPy's archives.
+A file consists of its checksum, the length of the header, the header (names, types and shapes as
+JSON), and the arrays one after the other. Reading a megabyte takes less than half the time of
+NumPy's archives.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["open_arrays", "save_arrays"]
 
 _FRONT = struct.Struct("<II")
 _ALIGNED = 64
-"""Every array begins at a multiple of this."""
+"""Alignment of the arrays in the file, in bytes."""
 
 
 def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays of numbers, to be read by those who work with this process.
+    """Write numeric arrays to a temporary file of this process (it is not synced to disk).
 
     Examples
     --------
@@ -57,18 +57,18 @@ def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def open_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a file, which cannot be written to; one that was changed is refused."""
+    """Return the arrays of a file, read-only; raise a `DataError` if the checksum differs."""
     try:
         content = path.read_bytes()
         checksum, length = _FRONT.unpack_from(content)
     except (OSError, struct.error) as error:
         raise DataError(f"cannot be read ({error})", file=str(path)) from None
     if zlib.crc32(memoryview(content)[4:]) != checksum:
-        raise DataError("is damaged: its checksum is another", file=str(path))
-    place = _FRONT.size + length
+        raise DataError("the file is damaged: its checksum does not match", file=str(path))
+    offset = _FRONT.size + length
     found = {}
-    for name, kind, shape in json.loads(content[_FRONT.size : place]):
-        array = np.frombuffer(content, kind, int(np.prod(shape)), place)
+    for name, kind, shape in json.loads(content[_FRONT.size : offset]):
+        array = np.frombuffer(content, kind, int(np.prod(shape)), offset)
         found[name] = array.reshape(shape)
-        place += array.nbytes + -array.nbytes % _ALIGNED
+        offset += array.nbytes + -array.nbytes % _ALIGNED
     return found

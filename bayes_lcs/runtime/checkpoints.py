@@ -1,15 +1,14 @@
-"""Work that is kept while it is done, so that a run which was killed goes on where it was.
+"""Save checkpoints of long computations, so that an interrupted run can be resumed.
 
-Inside ``with checkpoints(folder)`` every long computation of this package writes down how far it
-has come: at least every half minute, when it ends, and at Ctrl-C. Run again over the same folder,
-the same program makes the same computations in the same order; each of them finds what it wrote,
-and goes on from there. As keys of random numbers depend on seeds and counts only, the numbers are
-those of a run that was never stopped.
+Inside ``with checkpoints(folder)`` every long computation of this package saves its state at least
+every half minute, when it ends, and at Ctrl-C. If the same program runs again with the same folder,
+it makes the same computations in the same order, and each resumes from its saved state. Keys of
+random numbers depend on seeds and counts only, so the results are those of an uninterrupted run.
 
-A computation is known by its place in the order, its kind, and a fingerprint of everything that
-decides its result: where these differ the folder belongs to another run, which is refused. Files
-are arrays without pickle, written atomically, with checksums. A disk that is full interrupts the
-keeping, with a warning, and not the work.
+A computation (a *task*) is identified by its position in the order, its kind, and a fingerprint of
+everything that determines its result (its *cache key*). If these differ, the folder belongs to
+another run, and an error is raised. Files contain arrays without pickle and are written atomically,
+with checksums. If the disk fills up, checkpointing stops with a warning and the run continues.
 """
 
 from __future__ import annotations
@@ -32,59 +31,59 @@ from numpy.typing import NDArray
 
 from bayes_lcs._version import __version__
 from bayes_lcs.core.errors import CheckpointWarning, DataError
-from bayes_lcs.runtime.atomic_files import check_whole, write_with_checksum
+from bayes_lcs.runtime.atomic_files import verify_checksum, write_with_checksum
 
 __all__ = [
     "Arrays",
+    "CheckpointedTask",
     "Checkpoints",
-    "Work",
+    "checkpointed_task",
     "checkpoints",
+    "content_addressed_task",
     "find_difference",
     "fingerprint",
     "holds_run",
-    "is_keeping",
+    "is_checkpointing",
     "is_left_over",
-    "kept_works",
-    "named_work",
     "remove_checkpoints",
-    "source_work",
-    "work",
+    "saved_tasks",
+    "source_task",
 ]
 
 Arrays = Mapping[str, NDArray[Any]]
 
-SECONDS = 10.0
-"""Between two writings of one computation."""
-MOST_UNKEPT = 5.0
-"""Seconds of computations that ended without being written, all together."""
-MOST_OF_TIME = 0.1
-"""Share of the time that writing may take, unless it would be rarer than every half minute."""
-RAREST = 25.0
+SECONDS_BETWEEN_SAVES = 10.0
+"""Minimum time between two saves of a task."""
+MAX_UNSAVED_SECONDS = 5.0
+"""Maximum total duration of finished tasks that are not saved, because each was short."""
+MAX_SHARE_OF_TIME = 0.1
+"""Maximum share of the time for saving; the interval grows up to the next constant."""
+MAX_SECONDS_BETWEEN_SAVES = 25.0
 
 RUN = "run.json"
-"""Settings of a run. Written first and removed first: without this file there is no run."""
+"""File of a run's settings, written first and removed first: without it there is no run."""
 
 FORCED = "forced"
-"""An empty file in the folder of a command's run that may replace the results it finds."""
+"""Empty file that marks a command's run as allowed to replace existing results."""
 
 _OWN = re.compile(
     r"\.?(run\.json|(\d{4,}-[\w-]+|[\w-]+-[0-9a-f]{16})\.(state|\d{4,})\.npz)"
     r"(\.sha256)?(\.\d+\.part)?"
 )
-"""Names of the files that are written here."""
+"""Names of checkpoint files."""
 
 _current: Checkpoints | None = None
 
 
 class Checkpoints:
-    """A folder in which the computations of one run are kept.
+    """Folder of the checkpoints of one run.
 
     Attributes
     ----------
     folder
-        Made if need be.
+        The folder; it is created if necessary.
     recalled
-        Number of computations that found something to go on from.
+        Number of tasks that were resumed from a saved state.
     failed
         Whether something could not be written.
     """
@@ -92,63 +91,63 @@ class Checkpoints:
     def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.recalled = 0
-        self._under_way: list[str] = []
+        self._current_tasks: list[str] = []
         self._counts = {"": 0}
-        self._debt = 0.0
+        self._unsaved_seconds = 0.0
         self.failed = False
         folder.mkdir(parents=True, exist_ok=True)
         self._check_settings({"bayes_lcs": __version__, **(settings or {})})
 
     def _check_settings(self, settings: Mapping[str, str]) -> None:
-        """What the run was begun with is written down; a run with anything else is another one."""
+        """Write the settings of a new run; raise a `DataError` if those of an old run differ."""
         note = self.folder / RUN
         if not note.exists():
-            _remove_files(self.folder)  # what is left of a removal that was cut short
+            _remove_files(self.folder)  # left over from an interrupted removal
             write_with_checksum(note, lambda part: _write_json(part, settings))
             return
         try:
-            known = dict(json.loads(check_whole(note).read_text(encoding="utf-8")))
+            known = dict(json.loads(verify_checksum(note).read_text(encoding="utf-8")))
         except (ValueError, TypeError) as error:
             raise DataError(
-                "this folder of checkpoints is damaged; remove it and begin anew",
+                "this folder of checkpoints is damaged; remove it and start again",
                 file=str(self.folder),
             ) from error
         difference = find_difference(known, settings)
         if difference is not None:
             raise DataError(
-                f"these checkpoints are of another run: {difference}. Begin anew, or go on as it "
-                "was begun",
+                f"these checkpoints belong to another run: {difference}. Start again, or resume "
+                "with the old settings",
                 file=str(self.folder),
             )
 
-    def next_work(self, kind: str, identity: str) -> Work:
-        """The next computation in the order of this run, or of the one that is under way."""
-        above = self._under_way[-1] if self._under_way else ""
+    def next_task(self, kind: str, identity: str) -> CheckpointedTask:
+        """Return the next task in the order of this run, or of the current task's subtasks."""
+        above = self._current_tasks[-1] if self._current_tasks else ""
         self._counts[above] += 1
-        return Work(self, f"{above}{self._counts[above]:04d}-{kind}", identity)
+        return CheckpointedTask(self, f"{above}{self._counts[above]:04d}-{kind}", identity)
 
-    def named_work(self, kind: str, identity: str) -> Work:
-        """A computation that is known by what decides it, whenever it comes in the run."""
-        return Work(self, f"{kind}-{identity[:16]}", identity)
+    def content_addressed_task(self, kind: str, identity: str) -> CheckpointedTask:
+        """Return a task that is identified by its cache key, not by its position in the run."""
+        return CheckpointedTask(self, f"{kind}-{identity[:16]}", identity)
 
-    def begin(self, name: str) -> None:
-        """Computations from now on are parts of this one, which is not asked if it is known."""
-        self._under_way.append(f"{name}_")
+    def begin_subtasks(self, name: str) -> None:
+        """Count the following tasks within this one, until `end_subtasks`."""
+        self._current_tasks.append(f"{name}_")
         self._counts[f"{name}_"] = 0
 
-    def end(self, name: str) -> None:
-        """The parts of a computation are done; if it is written, they are not needed any more."""
-        self._under_way.remove(f"{name}_")
+    def end_subtasks(self, name: str) -> None:
+        """Stop numbering within a task; if it is saved, remove the files of its subtasks."""
+        self._current_tasks.remove(f"{name}_")
         if (self.folder / f"{name}.state.npz").exists():
             for path in self.folder.glob(f"{name}_*"):
                 path.unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Forget everything: the run has ended, and its result is kept elsewhere."""
+        """Remove all checkpoints, after the results of the run are saved elsewhere."""
         remove_checkpoints(self.folder)
 
     def write(self, name: str, arrays: Callable[[], Arrays]) -> bool:
-        """Write some arrays, or say once that they cannot be kept; later ones are tried again."""
+        """Write arrays and return whether this succeeded; warn at the first failure only."""
 
         def write(part: Path) -> None:
             plain: dict[str, Any] = {key: np.asarray(value) for key, value in arrays().items()}
@@ -161,8 +160,8 @@ class Checkpoints:
         except OSError as error:
             if not self.failed:
                 warnings.warn(
-                    f"nothing can be written to {self.folder} ({error.strerror or error}): the "
-                    "work goes on, but until there is room nothing more of it is kept",
+                    f"checkpoints cannot be written to {self.folder} ({error.strerror or error}): "
+                    "the run continues, but nothing more is saved until there is space on the disk",
                     CheckpointWarning,
                     stacklevel=3,
                 )
@@ -171,127 +170,135 @@ class Checkpoints:
         return True
 
     def read(self, name: str) -> dict[str, NDArray[Any]] | None:
-        """Arrays that were written under a name, or None if there are none."""
+        """Return the arrays that were written under a name, or None."""
         path = self.folder / f"{name}.npz"
         if not path.exists():
             return None
         try:
-            with np.load(io.BytesIO(check_whole(path).read_bytes()), allow_pickle=False) as found:
+            with np.load(
+                io.BytesIO(verify_checksum(path).read_bytes()), allow_pickle=False
+            ) as found:
                 return {key: found[key] for key in found.files}
         except Exception as error:
             raise DataError(
-                f"this checkpoint is damaged ({error}); remove {self.folder} and begin anew",
+                f"this checkpoint is damaged ({error}); remove {self.folder} and start again",
                 file=str(path),
             ) from error
 
-    def is_worth_keeping(self, seconds: float) -> bool:
-        """Whether work that ended after so long is written; short work is done again instead."""
-        if self._debt + seconds > MOST_UNKEPT:
+    def is_worth_saving(self, seconds: float) -> bool:
+        """Return whether a task of this duration is saved; short ones are repeated instead."""
+        if self._unsaved_seconds + seconds > MAX_UNSAVED_SECONDS:
             return True
-        self._debt += seconds
+        self._unsaved_seconds += seconds
         return False
 
 
-class Work:
-    """One computation: what it wrote before, and what it writes.
+class CheckpointedTask:
+    """Checkpoint of one computation: its saved state, and methods to save a new one.
 
-    It has a state, of which the last is kept, and pieces, of which all are. Used as a context: at
-    Ctrl-C what is known last is written down.
+    A task has a state, of which the last one is saved, and pieces of results, which are all saved.
+    As a context manager, it saves the last state at Ctrl-C.
 
     Attributes
     ----------
     state
-        As it was written last, or None.
+        The state that was saved last, or None.
     """
 
-    def __init__(self, kept: Checkpoints | None, name: str = "", identity: str = "") -> None:
-        self._kept, self._name, self._identity = kept, name, identity
+    def __init__(self, checkpoints: Checkpoints | None, name: str = "", identity: str = "") -> None:
+        self._checkpoints, self._name, self._identity = checkpoints, name, identity
         self.state: dict[str, NDArray[Any]] | None = None
         self._files = self._files_before = 0
-        # Together, so that Ctrl-C never finds new pieces with an old state.
+        # One attribute for both, so that Ctrl-C never finds new pieces with an old state.
         self._unwritten: tuple[list[Arrays], Callable[[], Arrays] | None] = ([], None)
         self._began = self._last = time.monotonic()
-        self._pause = SECONDS
-        if kept is not None:
-            self._recall(kept)
+        self._pause = SECONDS_BETWEEN_SAVES
+        if checkpoints is not None:
+            self._resume(checkpoints)
 
-    def _recall(self, kept: Checkpoints) -> None:
-        state = kept.read(f"{self._name}.state")
+    def _resume(self, checkpoints: Checkpoints) -> None:
+        state = checkpoints.read(f"{self._name}.state")
         if state is None:
             return
         if str(state.pop("identity")) != self._identity:
             raise DataError(
-                "these checkpoints are of another run: its data, settings or program differ. "
-                "Choose another folder, or remove this one and begin anew",
-                file=str(kept.folder),
+                "these checkpoints belong to another run: its data, settings or program differ. "
+                "Choose another folder, or remove this one and start again",
+                file=str(checkpoints.folder),
             )
         self._files = self._files_before = int(state.pop("files"))
         self.state = state
-        kept.recalled += 1
+        checkpoints.recalled += 1
 
-    def each_piece(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """Pieces that were written before this run, in their order; a file of them at a time."""
+    def iter_pieces(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Iterate over the pieces that earlier runs saved, reading one file at a time."""
         for number in range(self._files_before):
-            assert self._kept is not None
-            found = self._kept.read(f"{self._name}.{number:04d}")
+            assert self._checkpoints is not None
+            found = self._checkpoints.read(f"{self._name}.{number:04d}")
             if found is None:
                 raise DataError(
-                    f"a checkpoint is missing; remove {self._kept.folder} and begin anew",
-                    file=f"{self._kept.folder}/{self._name}.{number:04d}.npz",
+                    f"a checkpoint is missing; remove {self._checkpoints.folder} and start again",
+                    file=f"{self._checkpoints.folder}/{self._name}.{number:04d}.npz",
                 )
-            yield from _unpacked(found)
+            yield from _unpack(found)
 
     @cached_property
     def pieces(self) -> list[dict[str, NDArray[Any]]]:
-        """All of these."""
-        return list(self.each_piece())
+        """The pieces that earlier runs saved."""
+        return list(self.iter_pieces())
 
     @property
-    def is_kept(self) -> bool:
-        """Whether anything is written at all."""
-        return self._kept is not None
+    def is_active(self) -> bool:
+        """True if the task is saved at all."""
+        return self._checkpoints is not None
 
-    def keep(self, snapshot: Callable[[], Arrays] = dict, *pieces: Arrays) -> None:
-        """Remember state and new pieces, and write them if the last writing is some seconds ago.
+    def update(self, snapshot: Callable[[], Arrays] = dict, *pieces: Arrays) -> None:
+        """Set the state and add pieces, and save them if the last save is some seconds ago.
 
-        ``snapshot`` is asked for the state when it is written, now or at Ctrl-C: let it hold on to
-        what was true when it was made.
+        ``snapshot`` returns the state. It is called later, at the next save or at Ctrl-C, and must
+        return the state at the time of this call.
         """
-        if self._kept is None:
+        if self._checkpoints is None:
             return
         self._unwritten = ([*self._unwritten[0], *pieces], snapshot)
         if time.monotonic() - self._last >= self._pause:
-            self.flush()
+            self.save()
 
-    def flush(self) -> None:
-        """Write state and pieces now, if there are any."""
+    def save(self) -> None:
+        """Save the state and the new pieces now, if there are any."""
         pieces, snapshot = self._unwritten
-        if self._kept is None or snapshot is None:
+        if self._checkpoints is None or snapshot is None:
             return
         began = time.monotonic()
         written = True
         if pieces:
-            packed = partial(_packed, pieces)
-            written = self._kept.write(f"{self._name}.{self._files:04d}", packed)
+            arrays = partial(_pack, pieces)
+            written = self._checkpoints.write(f"{self._name}.{self._files:04d}", arrays)
             if written:
                 self._files, self._unwritten = self._files + 1, ([], snapshot)
-        if written:  # no state is newer than the pieces before it
+        if written:  # a state must not be newer than the pieces before it
             own = {"identity": np.asarray(self._identity), "files": np.asarray(self._files)}
-            self._kept.write(f"{self._name}.state", lambda: {**snapshot(), **own})
+            self._checkpoints.write(f"{self._name}.state", lambda: {**snapshot(), **own})
         self._last = time.monotonic()
-        self._pause = float(np.clip((self._last - began) / MOST_OF_TIME, SECONDS, RAREST))
+        self._pause = float(
+            np.clip(
+                (self._last - began) / MAX_SHARE_OF_TIME,
+                SECONDS_BETWEEN_SAVES,
+                MAX_SECONDS_BETWEEN_SAVES,
+            )
+        )
 
-    def end(self, snapshot: Callable[[], Arrays] = dict, *pieces: Arrays) -> None:
-        """The work is done: write it, unless it took so little that it is sooner done again."""
-        if self._kept is None:
+    def finish(self, snapshot: Callable[[], Arrays] = dict, *pieces: Arrays) -> None:
+        """Save the final state, unless the task was so short that it can be repeated."""
+        if self._checkpoints is None:
             return
         self._unwritten = ([*self._unwritten[0], *pieces], snapshot)
-        if self._files or self._kept.is_worth_keeping(time.monotonic() - self._began):
-            self.flush()
+        if self._files or self._checkpoints.is_worth_saving(time.monotonic() - self._began):
+            self.save()
 
-    def __enter__(self) -> Work:
-        if self._kept is not None:
-            self._kept.begin(self._name)
+    def __enter__(self) -> CheckpointedTask:
+        if self._checkpoints is not None:
+            self._checkpoints.begin_subtasks(self._name)
         return self
 
     def __exit__(
@@ -300,19 +307,19 @@ class Work:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._kept is None:
+        if self._checkpoints is None:
             return
         if kind is not None and issubclass(kind, KeyboardInterrupt):
-            self.flush()
-        self._kept.end(self._name)
+            self.save()
+        self._checkpoints.end_subtasks(self._name)
 
 
-def _packed(pieces: list[Arrays]) -> dict[str, NDArray[Any]]:
-    packed = {f"{i}.{key}": value for i, piece in enumerate(pieces) for key, value in piece.items()}
-    return {**packed, "count": np.asarray(len(pieces))}
+def _pack(pieces: list[Arrays]) -> dict[str, NDArray[Any]]:
+    arrays = {f"{i}.{key}": value for i, piece in enumerate(pieces) for key, value in piece.items()}
+    return {**arrays, "count": np.asarray(len(pieces))}
 
 
-def _unpacked(found: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
+def _unpack(found: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
     pieces: list[dict[str, NDArray[Any]]] = [{} for _ in range(int(found.pop("count")))]
     for key, value in found.items():
         number, _, name = key.partition(".")
@@ -321,7 +328,7 @@ def _unpacked(found: dict[str, NDArray[Any]]) -> list[dict[str, NDArray[Any]]]:
 
 
 def find_difference(before: Mapping[str, str], now: Mapping[str, str]) -> str | None:
-    """Say which setting was another one before; None if none was."""
+    """Describe the first setting that differs; None if all are equal."""
     for name in [*now, *before]:
         if before.get(name) != now.get(name):
             return f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
@@ -329,28 +336,28 @@ def find_difference(before: Mapping[str, str], now: Mapping[str, str]) -> str | 
 
 
 def holds_run(folder: Path) -> bool:
-    """Return whether a run was begun in a folder, and its checkpoints are not removed."""
+    """Return whether a folder contains the checkpoints of a run."""
     return (folder / RUN).exists()
 
 
-def kept_works(folder: Path) -> list[str]:
-    """Return the names of the files in which computations of a run are kept."""
+def saved_tasks(folder: Path) -> list[str]:
+    """Return the names of the files of saved tasks."""
     if not holds_run(folder):
         return []
     return [path.name for path in folder.glob("*.npz") if _OWN.fullmatch(path.name)]
 
 
 def is_left_over(folder: Path) -> bool:
-    """Return whether a folder holds nothing but what is left of a run that was removed."""
+    """Return whether a folder contains only the rest of an interrupted removal."""
     if holds_run(folder) or not folder.is_dir():
         return False
     return all(path.name == FORCED or _OWN.fullmatch(path.name) for path in folder.iterdir())
 
 
 def remove_checkpoints(folder: Path) -> None:
-    """Remove the checkpoints in a folder, and the folder unless it holds other files.
+    """Remove the checkpoints in a folder, and the folder unless it contains other files.
 
-    A removal that is cut short counts as done: `RUN` goes first.
+    `RUN` is removed first, so that an interrupted removal counts as done.
     """
     with suppress(OSError):
         (folder / RUN).unlink(missing_ok=True)
@@ -373,15 +380,17 @@ def _write_json(path: Path, described: Mapping[str, Any]) -> None:
 def checkpoints(
     folder: str | Path, settings: Mapping[str, str] | None = None
 ) -> Iterator[Checkpoints]:
-    """Keep the work that is done inside, in a folder, and go on from what is there.
+    """Save checkpoints of the computations inside in a folder, and resume from those in it.
 
     Parameters
     ----------
     folder
-        Of this run alone. A program that was killed, run again over the same folder, goes on where
-        it was and ends in the same numbers. ``remove()`` of what this yields forgets everything.
+        Folder of this run alone. A program that was killed resumes if it runs again with the same
+        folder, and gives the same results. The yielded object has a method ``remove()`` that
+        removes all checkpoints.
     settings
-        What the run is made with, by name: another run is refused, saying what differs.
+        Settings of the run by name. A folder of a run with other settings raises a `DataError` that
+        names the difference.
 
     Examples
     --------
@@ -402,47 +411,51 @@ def checkpoints(
         _current = before
 
 
-def is_keeping() -> bool:
-    """Whether anything is written down at the moment."""
+def is_checkpointing() -> bool:
+    """Return whether checkpoints are being saved."""
     return _current is not None
 
 
-def work(kind: str, *decisive: Any) -> Work:
-    """The next computation of the run, with what it wrote before; kept nowhere if nothing is.
+def checkpointed_task(kind: str, *cache_key: Any) -> CheckpointedTask:
+    """Return the next task of the run with its saved state; inactive outside `checkpoints`.
 
     Parameters
     ----------
     kind
-        A word for file names.
-    decisive
-        Everything that decides the result, as for :func:`fingerprint`.
+        Word for file names.
+    cache_key
+        Everything that determines the result, as for :func:`fingerprint`.
     """
     if _current is None:
-        return Work(None)
-    return _current.next_work(kind, fingerprint(*decisive))
+        return CheckpointedTask(None)
+    return _current.next_task(kind, fingerprint(*cache_key))
 
 
-def source_work(source: Any, kind: str, *key: Any) -> Work:
-    """Return a checkpointed computation over a source of rows, known by the rows and ``key``.
+def source_task(source: Any, kind: str, *key: Any) -> CheckpointedTask:
+    """Return a task over a source of rows, identified by the source's cache key and ``key``.
 
-    Nothing is kept of a source of which it cannot be told whether its rows have changed.
+    It is inactive if the source has no cache key, because changes could not be detected.
     """
     rows = source.cache_key
-    return Work(None) if rows is None or not is_keeping() else named_work(kind, *rows, *key)
+    return (
+        CheckpointedTask(None)
+        if rows is None or not is_checkpointing()
+        else content_addressed_task(kind, *rows, *key)
+    )
 
 
-def named_work(kind: str, *decisive: Any) -> Work:
-    """The same for a computation that may come sooner, later, or not at all in a resumed run.
+def content_addressed_task(kind: str, *cache_key: Any) -> CheckpointedTask:
+    """Return a task that a resumed run may reach earlier, later, or not at all.
 
-    It must be a function of what is decisive and of nothing else, and hold no other computations.
+    Its result must depend on ``cache_key`` only, and it must have no subtasks.
     """
     if _current is None:
-        return Work(None)
-    return _current.named_work(kind, fingerprint(*decisive))
+        return CheckpointedTask(None)
+    return _current.content_addressed_task(kind, fingerprint(*cache_key))
 
 
 def fingerprint(*things: Any) -> str:
-    """A digest of arrays, sequences of them, and whatever else by its ``repr``.
+    """Return a digest of arrays, sequences of them, and other objects by their ``repr``.
 
     Examples
     --------
@@ -471,11 +484,11 @@ def fingerprint(*things: Any) -> str:
             add((thing.__qualname__, code.co_code, code.co_consts, code.co_names))
             add(tuple(cell.cell_contents for cell in thing.__closure__ or ()))
         elif hasattr(thing, "get_params") and not isinstance(thing, type):
-            # How much an estimator says on the way decides nothing.
+            # The verbosity of an estimator does not change its result.
             given = sorted(thing.get_params(deep=False).items())
             add((type(thing).__name__, [item for item in given if item[0] != "verbose"]))
         else:
-            # Where an object lies in memory says nothing about it.
+            # Memory addresses differ between runs.
             text = re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
             digest.update(f"{type(thing).__name__}:{text};".encode())
 

@@ -1,13 +1,13 @@
-"""A seal at the end of a result file, by which any later change to the file is noticed.
+"""Append a checksum to a result file, so that later changes are detected.
 
-The checksum beside a file is lost when the file is copied without it. So the file ends with the
-sha256 of all its other bytes as well: one flipped bit anywhere, or a missing end, and it is
-refused. netCDF (HDF5) readers pay no attention to bytes after the end of the data, and in a zip
-file, which ends with room for a comment, the seal is that comment: other programs read sealed files
-as before. A seal tells of damage, not of malice; anybody can compute one.
+A checksum in a second file is lost when only the result is copied. Therefore the file also ends
+with the sha256 of all its other bytes: a flipped bit anywhere or a missing end is detected. netCDF
+(HDF5) readers ignore bytes after the end of the data, and in a zip file the checksum is the archive
+comment, so other programs can still read the files. The checksum detects damage, not manipulation:
+anyone can compute one.
 
-A netCDF file that another program saved again has no seal. It is told from one that was cut short
-by the length that HDF5 notes at its beginning.
+A netCDF file that another program saved again has no checksum. It is distinguished from a truncated
+file by the length that HDF5 stores at its beginning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 from bayes_lcs.core.errors import DataError, one_line
 
-__all__ = ["check_seal", "is_saved_again", "seal", "understood"]
+__all__ = ["append_checksum", "as_data_errors", "is_resaved", "verify_appended_checksum"]
 
 _MARK = b"\nbayes_lcs sha256 "
 _LENGTH = len(_MARK) + 64 + 1
@@ -29,16 +29,16 @@ _ZIP_END = b"PK\x05\x06"
 _ZIP_END_LENGTH = 22
 _BLOCK = 1 << 20
 _HDF5_LENGTH = {0: 40, 1: 44, 2: 28, 3: 28}
-"""Where HDF5 notes the length of the data, by the version of the format."""
+"""Offset of the length of the data in an HDF5 file, by the version of the format."""
 
 
-def seal(path: Path) -> None:
-    """Write the sha256 of a file's bytes at its end.
+def append_checksum(path: Path) -> None:
+    """Append the sha256 of a file's bytes to the file.
 
     Parameters
     ----------
     path
-        A netCDF or zip file without a seal.
+        A netCDF or zip file without an appended checksum.
     """
     with path.open("r+b") as file:
         size = file.seek(0, 2)
@@ -52,37 +52,37 @@ def seal(path: Path) -> None:
         file.write(_MARK + digest + b"\n")
 
 
-def check_seal(path: Path) -> None:
-    """Raise a `DataError` if a file has no seal, or was changed after it was sealed."""
+def verify_appended_checksum(path: Path) -> None:
+    """Raise a `DataError` if a file has no appended checksum or does not match it."""
     with path.open("rb") as file:
         size = file.seek(0, 2) - _LENGTH
         file.seek(max(size, 0))
         end = file.read()
         if size < 0 or not (end.startswith(_MARK) and end.endswith(b"\n")):
             raise DataError(
-                "the file does not end as files do that save writes: it was cut short, or another "
-                "program wrote it, and only what save wrote is loaded. Make it again",
+                "the file does not end with the checksum that save appends: it was truncated, or "
+                "another program wrote it. Only files written by save are loaded; create it again",
                 file=str(path),
             )
         if _digest(file, size) != end[len(_MARK) : -1]:
             raise DataError(
                 "the file does not match the checksum at its end; it was changed or damaged after "
-                "it was written. Make it again",
+                "it was written. Create it again",
                 file=str(path),
             )
 
 
-def is_saved_again(path: Path) -> bool:
-    """Return whether another program wrote a netCDF file: it ends with the data, without a seal."""
+def is_resaved(path: Path) -> bool:
+    """Return whether another program wrote a netCDF file (its length is that of the data)."""
     with path.open("rb") as file:
         start = file.read(64)
         size = file.seek(0, 2)
-    place = _HDF5_LENGTH.get(start[8], len(start)) if len(start) > 8 else len(start)
-    return int.from_bytes(start[place : place + 8], "little") == size
+    offset = _HDF5_LENGTH.get(start[8], len(start)) if len(start) > 8 else len(start)
+    return int.from_bytes(start[offset : offset + 8], "little") == size
 
 
 def _digest(file: BinaryIO, size: int) -> bytes:
-    """The sha256 of the first bytes of a file, in hexadecimal."""
+    """Return the sha256 of the first ``size`` bytes of a file, in hexadecimal."""
     digest = hashlib.sha256()
     file.seek(0)
     while size:
@@ -95,8 +95,16 @@ def _digest(file: BinaryIO, size: int) -> bytes:
 
 
 @contextmanager
-def understood(path: str | PathLike[str], what: str) -> Iterator[None]:
-    """While a whole file is made sense of: what is not as ``save`` writes it is a `DataError`."""
+def as_data_errors(path: str | PathLike[str], what: str) -> Iterator[None]:
+    """Turn errors from decoding a file into a `DataError` with its path.
+
+    Parameters
+    ----------
+    path
+        The file, which matched its checksum.
+    what
+        Name of the content, for the message.
+    """
     try:
         yield
     except DataError as error:
@@ -108,7 +116,7 @@ def understood(path: str | PathLike[str], what: str) -> Iterator[None]:
         RecursionError,
     ) as error:
         raise DataError(
-            f"this file holds no {what} that this version of bayes_lcs can read "
+            f"this file contains no {what} that this version of bayes_lcs can read "
             f"({type(error).__name__}: {one_line(error)})",
             file=str(path),
         ) from error

@@ -1,11 +1,11 @@
-"""Fitted estimators as plain arrays, to be written down with a checkpoint; without pickle.
+"""Serialize fitted estimators for checkpoints, without pickle.
 
-An estimator that has ``save`` and ``load`` is asked to use them, any other goes through skops. One
-that has something in it that neither knows is not kept, and fitted again.
+Estimators with ``save`` and ``load`` use these methods; all others use skops. An estimator that
+neither can serialize is not saved, and fitted again when a run is resumed.
 
-A skops file names the classes that it is made of, and to build an object of a class is to run its
-code: `bayes_lcs` has classes that unpickle what they are given. So only the classes in
-`TRUSTED_TYPES` are built, besides those that skops itself trusts.
+A skops file names the classes of its objects, and constructing an object runs code of its class:
+some classes of `bayes_lcs` unpickle their arguments. Therefore only objects of the classes in
+`TRUSTED_TYPES` and of those that skops trusts are constructed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ from bayes_lcs.core.escape import visible
 from bayes_lcs.runtime.checkpoints import Arrays
 from bayes_lcs.runtime.memory import human_bytes
 
-__all__ = ["TRUSTED_TYPES", "load_trusted", "model_arrays", "model_from_arrays", "untrusted_types"]
+__all__ = [
+    "TRUSTED_TYPES",
+    "load_trusted",
+    "model_from_arrays",
+    "model_to_arrays",
+    "untrusted_types",
+]
 
 TRUSTED_TYPES = (
     "bayes_lcs.classification.partial_scan.base_learners.OneLabel",
@@ -66,15 +72,15 @@ TRUSTED_TYPES = (
     "bayes_lcs.models.prototype.Prototype",
     "sklearn.tree._tree.Tree",
 )
-"""Full names of the classes that saved estimators consist of and that skops does not trust itself.
+"""Full names of classes in saved estimators that skops does not trust by default.
 
-All hold data only: neither to make them nor to set their attributes does anything else. Trees are
-checked after loading (`_check_trees`). A class that moves is renamed here, and files that were
-saved before are then refused.
+All hold data only: constructing them and setting their attributes has no side effects. Trees are
+checked after loading (`_check_trees`). If a class moves, its name changes here, and files that were
+saved before are refused.
 """
 
-_LONGEST = 1000
-"""Characters that an error shows of the names in a file."""
+_MAX_SHOWN = 1000
+"""Maximum number of characters of type names in an error message."""
 
 
 def untrusted_types(stream: BinaryIO, trusted: Iterable[str] = ()) -> list[str]:
@@ -96,7 +102,7 @@ def untrusted_types(stream: BinaryIO, trusted: Iterable[str] = ()) -> list[str]:
     """
     from skops import io
 
-    found: Any = stream  # skops declares a path, and opens what zipfile opens
+    found: Any = stream  # skops is typed for paths, but passes the argument to zipfile
     return sorted(set(io.get_untrusted_types(file=found)) - {*TRUSTED_TYPES, *trusted})
 
 
@@ -108,7 +114,7 @@ def load_trusted(stream: BinaryIO, trusted: Iterable[str] = (), *, advice: str) 
     stream, trusted
         As for `untrusted_types`.
     advice
-        What the user can do about types that are not trusted.
+        Advice to the user, for the message about types that are not trusted.
     """
     from skops import io
 
@@ -117,33 +123,33 @@ def load_trusted(stream: BinaryIO, trusted: Iterable[str] = (), *, advice: str) 
         _check_size(stream)
         refused = untrusted_types(stream, allowed)
         if not refused:
-            # Not the types that were found: the file could have been changed in between.
+            # Pass the fixed list, not the types found: the file may have changed in between.
             loaded = io.load(stream, trusted=[*TRUSTED_TYPES, *allowed])
             _check_trees(loaded)
             return loaded
-    except Exception as error:  # whatever skops and zipfile say of a file that is none
+    except Exception as error:  # skops and zipfile raise many types for an invalid file
         raise DataError(
-            f"it holds nothing that skops can read ({type(error).__name__}: {one_line(error)})"
+            f"skops cannot read it ({type(error).__name__}: {one_line(error)})"
         ) from error
-    names = visible(", ".join(refused), _LONGEST)
-    raise DataError(f"types in it are not known to be harmless: {names}; {advice}")
+    names = visible(", ".join(refused), _MAX_SHOWN)
+    raise DataError(f"it contains types that are not trusted: {names}; {advice}")
 
 
 def _check_size(stream: BinaryIO) -> None:
-    """Raise if the parts of a zip file are larger than the file, so that reading fills the memory.
+    """Raise if the members of a zip file declare more bytes than the file has.
 
-    Estimators are saved without compression.
+    Estimators are saved without compression; a compressed file could fill the memory.
     """
     with zipfile.ZipFile(stream) as archive:
         size = sum(part.file_size for part in archive.infolist())
     if size > stream.seek(0, 2):
-        raise ValueError(f"its parts are {human_bytes(size)}, which is more than the file has")
+        raise ValueError(f"its members have {human_bytes(size)}, which is more than the file")
 
 
 def _check_trees(loaded: Any) -> None:
-    """Raise if a decision tree refers to nodes or columns that are not there.
+    """Raise if a decision tree refers to nodes or columns that do not exist.
 
-    scikit-learn does not check these numbers, and would read or write memory of others.
+    scikit-learn does not check these indices, and would access memory out of bounds.
     """
     from sklearn.ensemble._gb import BaseGradientBoosting
     from sklearn.tree._tree import Tree
@@ -166,46 +172,48 @@ def _check_trees(loaded: Any) -> None:
             waiting.extend(getattr(value, "__dict__", {}).values())
             tree = getattr(value, "tree_", None)
             if isinstance(tree, Tree) and tree.n_features != value.n_features_in_:
-                raise ValueError("a tree has another number of columns than its estimator")
+                raise ValueError(
+                    "the number of columns of a tree differs from that of its estimator"
+                )
             if isinstance(value, BaseGradientBoosting) and hasattr(value, "estimators_"):
                 _check_stages(value)
 
 
 def _check_stages(boosting: Any) -> None:
-    """Raise if the trees of gradient boosting do not fit its input or its output."""
+    """Raise if the trees of gradient boosting do not match its input or output."""
     trees = np.asarray(boosting.estimators_, dtype=object)
     widths = {tree.n_features_in_ for tree in trees.flat}
     if trees.ndim != 2 or len(widths) != 1:
-        raise ValueError("gradient boosting has trees of different input")
+        raise ValueError("trees of gradient boosting have different numbers of columns")
     output = boosting._raw_predict_init(np.zeros((1, *widths)))
     if output.shape != (1, trees.shape[1]):
-        raise ValueError("gradient boosting has another number of trees than of outputs")
+        raise ValueError("the number of trees of gradient boosting differs from its outputs")
 
 
 def _check_tree(tree: Any) -> None:
     numbers = np.arange(tree.node_count)
     left, right, feature = tree.children_left, tree.children_right, tree.feature
     is_leaf = left == -1
-    # Children stand after their parent, so that every way down has an end.
+    # Children must come after their parent, so that every path ends.
     inside = (numbers < left) & (left < tree.node_count)
     inside &= (numbers < right) & (right < tree.node_count)
     inside &= (feature >= 0) & (feature < tree.n_features)
     if not tree.node_count or not np.all(inside | is_leaf):
-        raise ValueError("a tree refers to nodes or columns that it does not have")
+        raise ValueError("a tree refers to nodes or columns that do not exist")
     children = np.concatenate([left[~is_leaf], right[~is_leaf]])
     if not np.array_equal(np.sort(children), numbers[1:]):
-        raise ValueError("a tree has nodes with no parent, or with several")
+        raise ValueError("a tree has nodes without a parent or with several parents")
     depth, level = 0, np.flatnonzero(~is_leaf[:1])
     while len(level):
         depth += 1
         level = np.concatenate([left[level], right[level]])
         level = level[~is_leaf[level]]
     if depth != tree.max_depth:
-        raise ValueError(f"a tree has depth {depth} and says {tree.max_depth}")
+        raise ValueError(f"a tree has depth {depth} but declares {tree.max_depth}")
 
 
-def model_arrays(model: Any) -> Arrays | None:
-    """A fitted estimator as bytes, or None if it cannot be kept."""
+def model_to_arrays(model: Any) -> Arrays | None:
+    """Return a fitted estimator as an array of bytes, or None if it cannot be serialized."""
     try:
         if hasattr(model, "save") and hasattr(model, "load"):
             with tempfile.TemporaryDirectory() as folder:
@@ -216,17 +224,17 @@ def model_arrays(model: Any) -> Arrays | None:
 
         dumped = io.dumps(model)
         is_known = not untrusted_types(BytesIO(dumped))
-    except Exception:  # whatever the estimator has in it that cannot be written, or no room
+    except Exception:  # an attribute cannot be serialized, or the disk is full
         return None
     return {"model": np.frombuffer(dumped, dtype=np.uint8)} if is_known else None
 
 
 def model_from_arrays(written: Arrays, like: Any) -> Any:
-    """The estimator that `model_arrays` wrote, of the class of another."""
+    """Return the estimator that `model_to_arrays` serialized; ``like`` gives its class."""
     content = written["model"].tobytes()
     if hasattr(like, "save") and hasattr(like, "load"):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "model")
             path.write_bytes(content)
             return type(like).load(path)
-    return load_trusted(BytesIO(content), advice="remove the checkpoints and begin anew")
+    return load_trusted(BytesIO(content), advice="remove the checkpoints and start again")

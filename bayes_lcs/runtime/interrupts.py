@@ -1,8 +1,8 @@
-"""Ctrl-C that is heard while compiled code runs, and workers that end with whoever began them.
+"""Keep Ctrl-C responsive while XLA compiles or runs, and end workers with their parent process.
 
-Python looks at signals between its own instructions only, and only in the main thread: a program
-that XLA compiles or runs for ten seconds makes Ctrl-C wait for ten seconds. Work that is done in
-another thread leaves the main thread free to hear it.
+Python handles signals between its own instructions only, and only in the main thread: a program
+that XLA compiles or runs for ten seconds delays Ctrl-C for ten seconds. If it runs in another
+thread, the main thread can handle Ctrl-C at once.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "RunsInterrupted",
-    "children_do_not_hear",
-    "end_children",
-    "end_with_parent",
-    "interruptible",
+    "PartialResultInterrupt",
+    "block_sigint",
+    "exit_with_parent",
+    "kill_children",
+    "run_interruptibly",
 ]
 
 T = TypeVar("T")
 
-LOOK = 0.5
-"""Seconds between looks at whether the parent is still there, where the system does not tell."""
+POLL_SECONDS = 0.5
+"""Seconds between checks whether the parent is alive, where there is no sentinel to wait for."""
 
 _watched: set[int] = set()
-"""Processes with which this one ends."""
+"""Parent processes that are watched."""
 
 
-class RunsInterrupted(KeyboardInterrupt):
-    """Ctrl-C, with the log weights ``(runs, parts)`` of the runs that had come to their end."""
+class PartialResultInterrupt(KeyboardInterrupt):
+    """`KeyboardInterrupt` with the log weights ``(runs, parts)`` of the finished runs."""
 
     def __init__(self, log_weights: NDArray[np.float64]) -> None:
         super().__init__()
@@ -47,19 +47,19 @@ class RunsInterrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def children_do_not_hear() -> Iterator[None]:
-    """Start processes and threads that ignore Ctrl-C, and hold it back until they are started.
+def block_sigint() -> Iterator[None]:
+    """Block SIGINT in the processes and threads started inside, and delay it here until the end.
 
-    A terminal sends Ctrl-C to all of its processes, and the one that the user started decides.
-    Blocked signals are inherited. A signal that arrives meanwhile is handled at the end.
+    A terminal sends Ctrl-C to all of its processes; only the main process should handle it. Child
+    processes inherit the mask of blocked signals.
     """
     if not hasattr(signal, "pthread_sigmask"):  # not on Windows
         yield
         return
-    # Python starts the tracker with the first process, and then unblocks the signal.
+    # Python starts the tracker with the first process, and unblocks the signal after that.
     resource_tracker.ensure_running()
-    # Only this thread blocks the signal. If another one receives it, Python calls the handler in
-    # the main thread nevertheless, in the middle of the start of a process.
+    # The mask is that of this thread only. If another thread receives the signal, Python still
+    # calls the handler in the main thread, while a process is being started.
     handler = signal.getsignal(signal.SIGINT)
     is_held = callable(handler) and threading.current_thread() is threading.main_thread()
     received: list[int] = []
@@ -76,15 +76,15 @@ def children_do_not_hear() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def interruptible(work: Callable[[], T]) -> T:
-    """The result of ``work``, called in another thread if this is the main one.
+def run_interruptibly(work: Callable[[], T]) -> T:
+    """Return ``work()``, called in another thread if this is the main thread.
 
-    After Ctrl-C the other thread goes on to the end of ``work``, whose result is thrown away: give
-    it nothing that must not be finished, and nothing that somebody else will change meanwhile.
+    After Ctrl-C the other thread runs to the end of ``work`` and its result is discarded. So
+    ``work`` must have no side effects that matter, and its arguments must not be changed later.
 
     Examples
     --------
-    >>> interruptible(lambda: 6 * 7)
+    >>> run_interruptibly(lambda: 6 * 7)
     42
     """
     if threading.current_thread() is not threading.main_thread():
@@ -101,16 +101,15 @@ def interruptible(work: Callable[[], T]) -> T:
     return done.result()
 
 
-def end_with_parent(parent: int) -> None:
-    """End this process when the one that began it ends, whatever it is doing then.
+def exit_with_parent(parent: int) -> None:
+    """Exit this process as soon as its parent ends, even in the middle of a task.
 
-    A worker in the middle of a long task would not notice before the task is done. Called again,
-    or in the parent itself, this does nothing.
+    A thread waits for the parent. A second call, or a call in the parent itself, does nothing.
 
     Parameters
     ----------
     parent
-        The number of the process that began this one.
+        Identifier (pid) of the parent process.
     """
     if parent in (os.getpid(), *_watched):
         return
@@ -120,15 +119,15 @@ def end_with_parent(parent: int) -> None:
 
 def _end_with(parent: int) -> None:
     known = multiprocessing.parent_process()
-    if known is None or known.sentinel is None:  # joblib hands over nothing to wait for
+    if known is None or known.sentinel is None:  # processes started by joblib have no sentinel
         while os.getppid() == parent:
-            time.sleep(LOOK)
+            time.sleep(POLL_SECONDS)
     else:
         known.join()
     os._exit(1)
 
 
-def end_children() -> None:
-    """End all processes that this one has begun by `multiprocessing`, at once."""
+def kill_children() -> None:
+    """Kill all child processes that `multiprocessing` started."""
     for child in multiprocessing.active_children():
         child.kill()

@@ -1,4 +1,4 @@
-"""Long work in stages: a table that grows on a terminal; elsewhere silence, or a line a stage."""
+"""Show the stages of a long computation as a live table, or as plain lines without a terminal."""
 
 from __future__ import annotations
 
@@ -6,38 +6,44 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bayes_lcs.runtime.progress import bar_columns, can_show, displayed, says_lines, write_line
+from bayes_lcs.runtime.progress import (
+    bar_columns,
+    can_show,
+    prints_plain_lines,
+    share_display,
+    write_line,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["AddRow", "growing_table"]
+__all__ = ["AddRow", "live_table"]
 
 BAR_WIDTH = 20
-"""Characters of the longest bar."""
+"""Length of the longest bar, in characters."""
 OTHER_LINES = 5
-"""Lines of a terminal that are not for rows: the header, the progress bar, and some air."""
+"""Lines of the terminal reserved for the header, the progress bar and margins."""
 
 
 class AddRow(Protocol):
-    """Add a row to a table that grows."""
+    """Function that adds a row to a live table."""
 
     def __call__(
         self, cells: Sequence[str], amount: float, *, steps: int = 1, status: str = ""
     ) -> None:
-        """Add a row, advance the bar by some steps, and show a status beside it.
+        """Add a row, advance the progress bar, and show a status beside it.
 
-        The ``amount`` becomes a bar after the first two cells, the largest so far a whole one.
+        The ``amount`` is drawn as a bar after the first two cells, relative to the largest so far.
         """
 
 
 def _silent(cells: Sequence[str], amount: float, *, steps: int = 1, status: str = "") -> None:
-    """No table to add to."""
+    """Do nothing: there is no table."""
 
 
 @contextmanager
-def growing_table(
+def live_table(
     description: str,
     total: int,
     columns: Sequence[str],
@@ -49,17 +55,21 @@ def growing_table(
     Parameters
     ----------
     description, total
-        Of the bar.
+        Description and number of steps of the progress bar.
     columns
-        Names of the cells of a row; the third is that of the bar, and has no cell.
+        Names of the columns; the third is that of the bars, which have no cell.
     status
-        Beside the bar at the beginning.
+        Text beside the progress bar at the beginning.
     enabled
-        True or False, or None for "when standard error is a terminal". Where it is none, and the
-        command asked for `bayes_lcs.runtime.progress.plain_lines`, every row is a line at once.
+        True or False, or None for "when standard error is a terminal". If it is not, and inside
+        `bayes_lcs.runtime.progress.plain_lines`, every row is printed as a line.
     """
     if not can_show(enabled):
-        yield _line_by_line(description, columns) if enabled is None and says_lines() else _silent
+        yield (
+            _line_by_line(description, columns)
+            if enabled is None and prints_plain_lines()
+            else _silent
+        )
         return
     from rich.console import Console, Group
     from rich.live import Live
@@ -76,7 +86,7 @@ def growing_table(
             progress.update(task, advance=steps, status=status)
             live.update(Group(_table(columns, rows, console), progress), refresh=True)
 
-        with displayed(progress):
+        with share_display(progress):
             yield add
 
 
@@ -90,9 +100,9 @@ def _line_by_line(description: str, columns: Sequence[str]) -> AddRow:
         steps: int = 1,
         status: str = "",
     ) -> None:
-        del amount, steps, status  # a line has no bars
-        said = ", ".join(f"{name} {cell}" for name, cell in zip(names, cells, strict=True) if cell)
-        write_line(f"{description}: {said}")
+        del amount, steps, status  # lines have no bars
+        text = ", ".join(f"{name} {cell}" for name, cell in zip(names, cells, strict=True) if cell)
+        write_line(f"{description}: {text}")
 
     return add
 
@@ -100,7 +110,7 @@ def _line_by_line(description: str, columns: Sequence[str]) -> AddRow:
 def _table(
     columns: Sequence[str], rows: Sequence[tuple[Sequence[str], float]], console: Console
 ) -> Table:
-    """The last rows, as many as the terminal has room for."""
+    """Build a table of the last rows, as many as fit on the terminal."""
     from rich.table import Table
     from rich.text import Text
 
@@ -117,7 +127,7 @@ def _table(
 
 
 def _bar(amount: float, largest: float) -> str:
-    """Blocks, and eighths of one at the end.
+    """Return a bar of block characters, in steps of an eighth.
 
     Examples
     --------

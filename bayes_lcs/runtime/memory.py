@@ -1,4 +1,4 @@
-"""Count the cores and the free memory, and refuse work that does not fit."""
+"""Count cores and free memory, and refuse computations that do not fit."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def _read(path: str) -> str | None:
 
 
 def available_memory() -> int | None:
-    """Bytes that can still be used, or None where the system does not tell.
+    """Return the number of free bytes, or None if the system does not report it.
 
-    The smaller of what the kernel calls available and what a control group leaves.
+    It is the minimum of what the kernel reports as available and what control groups leave.
     """
     limits = []
     for line in (_read("/proc/meminfo") or "").splitlines():
@@ -40,7 +40,7 @@ def available_memory() -> int | None:
 
 
 def human_bytes(size: float) -> str:
-    """A size for people.
+    """Return a size in a readable unit.
 
     Examples
     --------
@@ -55,21 +55,21 @@ def human_bytes(size: float) -> str:
 
 
 def require_memory(need: float, what: str, instead: str) -> None:
-    """Refuse work that would not fit, before it starts.
+    """Raise a `MemoryError` if a computation would not fit into memory.
 
     Parameters
     ----------
     need
-        Bytes that it is estimated to take.
+        Estimated number of bytes.
     what
-        The work, as the subject of a sentence.
+        The computation, as the subject of a sentence.
     instead
-        What the user can do, as a sentence.
+        Advice to the user, as a sentence.
 
     Raises
     ------
     MemoryError
-        Saying how much is needed, how much there is, and what to do.
+        With the memory needed, the memory available, and the advice.
 
     Examples
     --------
@@ -88,19 +88,19 @@ def require_memory(need: float, what: str, instead: str) -> None:
 
 
 def fits(need: float) -> bool:
-    """Whether so many bytes are free, as far as the system tells."""
+    """Return whether so many bytes are free, or True if the system does not report it."""
     free = available_memory()
     return free is None or need <= free
 
 
 def num_cores() -> int:
-    """Cores that the system lets this process use, where it tells; else those that there are.
+    """Return the number of cores that this process may use, if known, else that of the machine.
 
     Examples
     --------
     >>> num_cores() >= 1
     True
     """
-    if hasattr(os, "sched_getaffinity"):  # neither on macOS nor on Windows
+    if hasattr(os, "sched_getaffinity"):  # missing on macOS and Windows
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,7 +1,7 @@
-"""Progress on long work: a bar on a terminal; elsewhere silence, or plain lines if asked for.
+"""Show progress: a bar on a terminal; otherwise nothing, or plain lines if requested.
 
-Work within work adds a bar to the display that there is: a terminal has room for one. Nothing is
-shown of what ends within a second.
+A nested computation adds its bar to the display of the outer one. Computations that end within a
+second show nothing.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ __all__ = [
     "Tick",
     "bar_columns",
     "can_show",
-    "displayed",
     "plain_lines",
+    "prints_plain_lines",
     "progress_bar",
     "reading_bar",
-    "says_lines",
+    "share_display",
     "write_line",
 ]
 
 SECONDS_BEFORE_BAR = 1.0
-"""Work that takes no longer shows no bar."""
+"""Seconds after which a bar appears."""
 
-LONGEST_NAME = 40
-"""Characters of a file name that a bar shows."""
+MAX_NAME_LENGTH = 40
+"""Maximum number of characters of a file name beside a bar."""
 
 _seconds_between_lines: float | None = None
 _display: Progress | None = None
 
 
 class Tick(Protocol):
-    """Advance a progress bar."""
+    """Function that advances a progress bar."""
 
     def __call__(self, steps: int = 1, status: str = "") -> None:
-        """Advance by some steps and show a status beside the bar."""
+        """Advance by ``steps`` and show a status beside the bar."""
 
 
 def _silent(steps: int = 1, status: str = "") -> None:
-    """No bar to advance."""
+    """Do nothing: there is no bar."""
 
 
 @contextmanager
 def plain_lines(seconds: float) -> Iterator[None]:
-    """Where there is no terminal, say a line on standard error every so many seconds."""
+    """Print progress as a line on standard error every ``seconds`` if there is no terminal."""
     global _seconds_between_lines
     before, _seconds_between_lines = _seconds_between_lines, seconds
     try:
@@ -64,15 +64,15 @@ def plain_lines(seconds: float) -> Iterator[None]:
         _seconds_between_lines = before
 
 
-def says_lines() -> bool:
-    """Whether plain lines were asked for."""
+def prints_plain_lines() -> bool:
+    """Return whether progress is printed as plain lines (see `plain_lines`)."""
     return _seconds_between_lines is not None
 
 
 def can_show(enabled: bool | None) -> bool:
-    """Return whether a display is wanted and standard error can show it.
+    """Return whether progress is enabled and standard error can show it.
 
-    Programs without a terminal, such as services and those with windows, may have none.
+    Services and GUI programs may have no standard error.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def can_show(enabled: bool | None) -> bool:
 
 
 def write_line(text: str) -> None:
-    """Write a line to standard error at once, if there is any."""
+    """Write a line to standard error and flush it, if there is a standard error."""
     if can_show(True):
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
@@ -110,7 +110,7 @@ def _line_by_line(description: str, total: int, seconds: float) -> Tick:
 def progress_bar(description: str, total: int, enabled: bool | None = None) -> Iterator[Tick]:
     """Yield a function ``tick(steps=1, status="")`` that advances the bar.
 
-    It may be called from several threads; the status stands beside the bar.
+    It may be called from several threads. The status is shown beside the bar.
 
     Parameters
     ----------
@@ -138,15 +138,15 @@ def progress_bar(description: str, total: int, enabled: bool | None = None) -> I
     def tick(steps: int = 1, status: str = "") -> None:
         progress.update(task, advance=steps, status=status)
 
-    waits = threading.Timer(SECONDS_BEFORE_BAR, show)
-    waits.daemon = True
-    waits.start()
+    timer = threading.Timer(SECONDS_BEFORE_BAR, show)
+    timer.daemon = True
+    timer.start()
     try:
-        with displayed(progress):
+        with share_display(progress):
             yield tick
     finally:
-        waits.cancel()
-        waits.join()
+        timer.cancel()
+        timer.join()
         if outer is not None:
             outer.remove_task(task)
         elif is_shown:
@@ -161,8 +161,8 @@ def _new_display() -> Progress:
 
 
 @contextmanager
-def displayed(progress: Progress) -> Iterator[None]:
-    """Bars of the work inside are added to this display."""
+def share_display(progress: Progress) -> Iterator[None]:
+    """Add the bars of the computations inside to this display."""
     global _display
     before, _display = _display, progress
     try:
@@ -172,7 +172,7 @@ def displayed(progress: Progress) -> Iterator[None]:
 
 
 def bar_columns() -> tuple[ProgressColumn, ...]:
-    """What a bar consists of; its task has a field ``status``."""
+    """Return the columns of a progress bar; its task must have a field ``status``."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
     return (
@@ -186,7 +186,7 @@ def bar_columns() -> tuple[ProgressColumn, ...]:
 
 @contextmanager
 def reading_bar(path: Path, total: int) -> Iterator[Tick]:
-    """Show progress of reading a file, counted in bytes or rows; only commands show it."""
-    shown = None if says_lines() else False
-    with progress_bar(f"reading {visible(path.name, LONGEST_NAME)}", total, shown) as tick:
+    """Show the progress of reading a file, in bytes or rows; shown by commands only."""
+    shown = None if prints_plain_lines() else False
+    with progress_bar(f"reading {visible(path.name, MAX_NAME_LENGTH)}", total, shown) as tick:
         yield tick

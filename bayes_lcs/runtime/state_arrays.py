@@ -1,4 +1,4 @@
-"""States of chains as plain arrays, to be written down, and back."""
+"""Convert states of chains (pytrees) to named arrays and back, for checkpoints."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 
 from bayes_lcs.runtime.checkpoints import Arrays
 
-__all__ = ["as_arrays", "from_arrays"]
+__all__ = ["state_from_arrays", "state_to_arrays"]
 
 
-def as_arrays(parts: Sequence[Any]) -> Arrays:
-    """Leaves of states with a leading chain axis, those of all parts together.
+def state_to_arrays(parts: Sequence[Any]) -> Arrays:
+    """Return the leaves of states with a leading chain axis, concatenated along that axis.
 
     Examples
     --------
-    >>> found = as_arrays([{"a": jnp.zeros((1, 2))}, {"a": jnp.ones((2, 2))}])
+    >>> found = state_to_arrays([{"a": jnp.zeros((1, 2))}, {"a": jnp.ones((2, 2))}])
     >>> found["leaf-0"].shape
     (3, 2)
     """
@@ -30,8 +30,8 @@ def as_arrays(parts: Sequence[Any]) -> Arrays:
     }
 
 
-def from_arrays(written: Arrays, like: Any) -> Any:
-    """A state of the structure of another, from what `as_arrays` gave."""
+def state_from_arrays(written: Arrays, like: Any) -> Any:
+    """Return the state that `state_to_arrays` converted; ``like`` gives its structure."""
     leaves, structure = jax.tree.flatten(like)
     arrays = [jnp.asarray(written[f"leaf-{i}"]) for i in range(len(leaves))]
     return jax.tree.unflatten(structure, arrays)

@@ -1,4 +1,4 @@
-"""A folder for what nobody needs once the work is done."""
+"""Temporary folder that is removed although threads may still write to it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["scratch_folder"]
+__all__ = ["temporary_folder"]
 
 _TRIES, _PAUSE = 40, 0.05
 
 
 @contextmanager
-def scratch_folder(place: str | PathLike[str] | None = None) -> Iterator[Path]:
-    """A new folder, by default where the system keeps temporary files; removed at the end.
+def temporary_folder(place: str | PathLike[str] | None = None) -> Iterator[Path]:
+    """Create a folder, by default in the temporary folder of the system, and remove it at the end.
 
-    After Ctrl-C or a fault somebody may still be about to write there: he will find no folder any
-    more, and what he has written is removed.
+    After Ctrl-C or an error, other threads may still write to it: they fail, because the folder is
+    renamed before it is removed.
 
     Examples
     --------
-    >>> with scratch_folder() as folder:
+    >>> with temporary_folder() as folder:
     ...     _ = (folder / "a").write_text("x")
     >>> folder.exists()
     False
@@ -36,14 +36,14 @@ def scratch_folder(place: str | PathLike[str] | None = None) -> Iterator[Path]:
         try:
             yield folder
         finally:
-            _remove(_renamed(folder))
+            _remove(_rename(folder))
 
 
-def _renamed(folder: Path) -> Path:
-    """Nobody writes to a folder whose name he does not know."""
+def _rename(folder: Path) -> Path:
+    """Rename first, so that late writers fail instead of recreating files."""
     try:
         return folder.rename(folder.with_name(f"{folder.name}-done"))
-    except OSError:  # on Windows, while a file in it is open
+    except OSError:  # on Windows, if a file in it is open
         return folder
 
 

@@ -37,7 +37,7 @@ from bayes_lcs.report.safe_csv import free_name, safe_cells, safe_text, write_cs
 from bayes_lcs.runtime.atomic_files import write_atomically
 from bayes_lcs.runtime.executors.protocol import Executor
 from bayes_lcs.runtime.memory import available_memory
-from bayes_lcs.runtime.progress import says_lines
+from bayes_lcs.runtime.progress import prints_plain_lines
 from bayes_lcs.workflows.resource_estimates import rows_that_fit
 
 __all__ = ["check_enough_rows", "cluster_file", "sample_sizes", "save_clusters"]
@@ -88,7 +88,7 @@ def cluster_file(
         MixtureClusterer(
             num_clusters,
             random_state=seed,
-            verbose=None if says_lines() else False,
+            verbose=None if prints_plain_lines() else False,
             executor=executor,
         ),
         source,

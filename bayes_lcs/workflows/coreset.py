@@ -21,8 +21,8 @@ from bayes_lcs.io.options import CsvOptions
 from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.report.safe_csv import write_csv
 from bayes_lcs.runtime.atomic_files import write_atomically
-from bayes_lcs.runtime.checkpoints import Arrays, source_work
-from bayes_lcs.runtime.estimator_io import model_arrays, model_from_arrays
+from bayes_lcs.runtime.checkpoints import Arrays, source_task
+from bayes_lcs.runtime.estimator_io import model_from_arrays, model_to_arrays
 from bayes_lcs.runtime.executors.protocol import Executor
 from bayes_lcs.workflows.cluster import check_enough_rows
 
@@ -88,20 +88,20 @@ def _all_numbers(source: FileSampler, path: Path) -> NDArray[np.float64]:
 
 def _push_all(source: FileSampler, tree: CoresetStream, seed: int, path: Path) -> CoresetStream:
     """Push all rows into a stream, with checkpoints."""
-    with source_work(source, "stream", tree.k, tree.size, tree.method, seed) as kept:
+    with source_task(source, "stream", tree.k, tree.size, tree.method, seed) as kept:
         if kept.state is not None:
             tree = model_from_arrays(kept.state, tree)
         for frame in source.number_blocks(skip_rows=tree.num_rows):
             rows = frame.to_numpy()
             check_size(rows, source.features, path.name)
             tree.push(rows)
-            if kept.is_kept:
-                kept.keep(partial(_stream_state, copy.deepcopy(tree)))
+            if kept.is_active:
+                kept.update(partial(_stream_state, copy.deepcopy(tree)))
     return tree
 
 
 def _stream_state(tree: CoresetStream) -> Arrays:
-    arrays = model_arrays(tree)
+    arrays = model_to_arrays(tree)
     if arrays is None:  # the checkpoint before this one stays
         raise OSError("not enough disk space to write the rows of the stream")
     return arrays

@@ -14,7 +14,7 @@ from bayes_lcs.inference.posterior import Posterior
 from bayes_lcs.inference.serialization import table_from_tree
 from bayes_lcs.models.base import NaiveBayesPrior
 from bayes_lcs.runtime.atomic_files import load_datatree
-from bayes_lcs.runtime.checksums import understood
+from bayes_lcs.runtime.checksums import as_data_errors
 
 if TYPE_CHECKING:
     from bayes_lcs.classification.partial_scan.estimator import PartialScanClassifier
@@ -55,7 +55,7 @@ def load(path: str | PathLike[str]) -> Posterior | MixtureClusterer | PartialSca
         from bayes_lcs.clustering.mixture.estimator import MixtureClusterer
         from bayes_lcs.clustering.mixture.mixture_io import mixture_from_tree
 
-        with understood(path, "MixtureClusterer"):
+        with as_data_errors(path, "MixtureClusterer"):
             return mixture_from_tree(MixtureClusterer, tree)
     if "coreset_stream" in tree.attrs:
         raise DataError(
@@ -65,7 +65,7 @@ def load(path: str | PathLike[str]) -> Posterior | MixtureClusterer | PartialSca
         raise DataError(
             "this netCDF file holds no posterior or mixture of bayes_lcs", file=str(path)
         )
-    with understood(path, "posterior"):
+    with as_data_errors(path, "posterior"):
         posterior = Posterior(model_from_json(tree.attrs["model"]), table_from_tree(tree), tree)
         posterior.draws.partitions()
         return posterior

@@ -20,8 +20,8 @@ from bayes_lcs.report.html import Provenance
 from bayes_lcs.report.safe_csv import free_name, write_csv
 from bayes_lcs.report.scan import save_scan_page
 from bayes_lcs.runtime.atomic_files import write_atomically
-from bayes_lcs.runtime.checkpoints import Arrays, named_work
-from bayes_lcs.runtime.progress import progress_bar, says_lines
+from bayes_lcs.runtime.checkpoints import Arrays, content_addressed_task
+from bayes_lcs.runtime.progress import prints_plain_lines, progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,17 +86,20 @@ def _predict_rows(
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Return decisions and label probabilities, computed in batches with checkpoints."""
     scanned = classifier.scan_.trace.drop(columns="seconds").to_numpy(dtype=object)
-    bar = progress_bar("predicting", len(rows), None if says_lines() else False)
-    with named_work("predictions", stamp, list(rows.columns), scanned) as kept, bar as tick:
-        pieces: list[Arrays] = list(kept.each_piece())
+    bar = progress_bar("predicting", len(rows), None if prints_plain_lines() else False)
+    with (
+        content_addressed_task("predictions", stamp, list(rows.columns), scanned) as kept,
+        bar as tick,
+    ):
+        pieces: list[Arrays] = list(kept.iter_pieces())
         for start in range(len(pieces) * BATCH_SIZE, len(rows), BATCH_SIZE):
             some = rows.iloc[start : start + BATCH_SIZE]
             probabilities = classifier._probabilities(some)
             decisions = classifier._decisions(some, probabilities)
             pieces.append({"decisions": decisions, "probabilities": probabilities})
-            kept.keep(dict, pieces[-1])
+            kept.update(dict, pieces[-1])
             tick(len(some))
-        kept.end()
+        kept.finish()
     places = np.concatenate([piece["decisions"] for piece in pieces])
     return classifier.classes_[places], np.concatenate([piece["probabilities"] for piece in pieces])
 

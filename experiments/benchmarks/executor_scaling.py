@@ -52,7 +52,7 @@ SIZES = {
     Scale.FULL: Size(1 << 20, 1 << 18, 1 << 23, 10.0, 30),
 }
 TIMES = (1, 4, 16)
-KINDS = {"serial": (1,), "processes": (1, 2), "dask": (1, 2), "devices": (1, 2, 4)}
+KINDS = {"serial": (1,), "dask": (1, 2), "devices": (1, 2, 4)}  # "processes" is Dask as well
 FEW_KINDS = {"serial": (1,), "dask": (2,), "devices": (2,)}
 MANY_VALUES = 64
 FAR_ROWS, FAR_WORKERS = 10**9, 100

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import bayes_lcs as bl
 from bayes_lcs.cli import app
-from bayes_lcs.cli.errors import for_the_command
+from bayes_lcs.cli.errors import to_command_options
 
 HEAD = "user,hour,size,decision\n"
 ROWS = "".join(f"u{i % 2},{i % 3},{i % 7},{'yes' if i % 5 < 2 else 'no'}\n" for i in range(40))
@@ -84,7 +84,7 @@ CASES = [
     (("compare", "good.csv", "--group", "user", "--label", "user"), "both group and label"),
     (("compare", "one_label.csv", *COMPARE), "only one value, 'yes'"),
     (("compare", "no_label.csv", *COMPARE), "every label is missing"),
-    (("compare", "good.csv", *COMPARE, "--bins", "hour"), "--bins wants COLUMN=NUMBER"),
+    (("compare", "good.csv", *COMPARE, "--bins", "hour"), "--bins must be COLUMN=NUMBER"),
     (("compare", "good.csv", *COMPARE, "--bins", "hour=1"), "whole number from 2 up"),
     (("compare", "good.csv", *COMPARE, "--bins", "hous=3"), "--bins names a column that is not"),
     (("compare", "good.csv", *COMPARE, "--bins", "hous=3"), "did you mean 'hour'?"),
@@ -143,9 +143,9 @@ def test_a_folder_that_was_there_stays(files: Path, tmp_path: Path) -> None:
 
 
 def test_options_that_only_python_has_are_called_so() -> None:
-    assert "Python functions" in for_the_command("pass the right encoding=")
-    assert for_the_command("p.csv, column 'bins=': bad") == "p.csv, column 'bins=': bad"
-    assert for_the_command("log joint=3") == "log joint=3"
+    assert "Python functions" in to_command_options("pass the right encoding=")
+    assert to_command_options("p.csv, column 'bins=': bad") == "p.csv, column 'bins=': bad"
+    assert to_command_options("log joint=3") == "log joint=3"
 
 
 def test_what_nobody_thought_of_is_a_message_too(
@@ -159,7 +159,7 @@ def test_what_nobody_thought_of_is_a_message_too(
     words = ["cluster", str(tmp_path / "x.csv"), "-k", "2", "--out", str(tmp_path / "out")]
     found = CliRunner().invoke(app, words)
     assert found.exit_code == 1
-    assert "should not have happened (ZeroDivisionError: float division)" in found.stderr
+    assert "unexpected error (ZeroDivisionError: float division)" in found.stderr
     monkeypatch.setenv("BAYES_LCS_TRACEBACK", "1")
     assert isinstance(CliRunner().invoke(app, words).exception, ZeroDivisionError)
 

@@ -35,7 +35,7 @@ def test_compare_says_which_model_and_who_is_alike(meetings, tmp_path):
     path, group, label = meetings
     found = run("compare", path, "--group", group, "--label", label, "--out", tmp_path)
     assert found.exit_code == 0, found.output
-    for word in ("Log evidence", "Clustered", "Who is alike (exact)", "person-01"):
+    for word in ("Log evidence", "Clustered", "Clusters of similar groups (exact)", "person-01"):
         assert word in found.output
     written = {file.name for file in tmp_path.iterdir()}
     assert {"evidence.csv", "partition.csv", "predictions.csv", "posterior.nc"} <= written

@@ -28,9 +28,9 @@ COMMANDS = pytest.mark.parametrize("command", ["compare", "cluster", "scan", "co
 @pytest.fixture(autouse=True)
 def _all_is_kept(request, monkeypatch):
     """Works are written when they end, and those of a stream, which are short, on the way."""
-    monkeypatch.setattr(checkpoints, "MOST_UNKEPT", -1.0)
+    monkeypatch.setattr(checkpoints, "MAX_UNSAVED_SECONDS", -1.0)
     if "stream" in request.node.name:
-        monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+        monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN_SAVES", 0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -184,7 +184,7 @@ def test_a_full_disk_leaves_what_resume_needs(files, tmp_path, monkeypatch, comm
 
 
 def test_a_full_disk_after_work_that_was_not_kept(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoints, "MOST_UNKEPT", 1000.0)
+    monkeypatch.setattr(checkpoints, "MAX_UNSAVED_SECONDS", 1000.0)
     expected = contents(run_whole(files, "coreset", tmp_path / "whole"))
     (tmp_path / "place").mkdir()
     replace = os.replace
@@ -198,10 +198,10 @@ def test_a_full_disk_after_work_that_was_not_kept(files, tmp_path, monkeypatch):
         full.setattr(os, "replace", fill)
         failed = run(files, "coreset", tmp_path / "place")
     assert failed.exit_code == 1, failed.output
-    assert "Make room, and run the same command with --resume" in failed.stderr
+    assert "Free some space and run the same command with --resume" in failed.stderr
     resumed = run(files, "coreset", tmp_path / "place", "--resume")
     assert resumed.exit_code == 0, resumed.output
-    assert "the earlier run had kept nothing yet" in resumed.stderr
+    assert "the earlier run had saved nothing yet" in resumed.stderr
     assert contents(tmp_path / "place") == expected
 
 
@@ -215,7 +215,7 @@ def test_a_stream_that_cannot_be_written_down_is_read_again(files, tmp_path, mon
 
     expected = coreset.coreset_of_file(path, 2, 20, stream=True)[0]
     with monkeypatch.context() as full:
-        full.setattr(coreset, "model_arrays", lambda _: None)
+        full.setattr(coreset, "model_to_arrays", lambda _: None)
         with pytest.warns(bl.CheckpointWarning, match="no room"):
             found = small()
     np.testing.assert_array_equal(found.points, expected.points)

@@ -34,7 +34,7 @@ def test_demo_prints_the_tables_and_leaves_the_files(tmp_path: Path, monkeypatch
     monkeypatch.setattr(demo, "meeting_requests", ten_people)
     result = runner.invoke(app, ["demo", "--out", str(tmp_path), "--rows", "150"])
     assert result.exit_code == 0, result.output
-    for word in ("Log evidence", "Prototype", "person-10", "the truth", "equals"):
+    for word in ("Log evidence", "Prototype", "person-10", "true partition", "equals"):
         assert word in result.output
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == [
@@ -48,7 +48,7 @@ def test_demo_prints_the_tables_and_leaves_the_files(tmp_path: Path, monkeypatch
     ]
     refused = runner.invoke(app, ["demo", "--out", str(tmp_path)])
     assert refused.exit_code == 2, refused.output
-    assert f"{tmp_path}: this folder holds results already" in refused.stderr
+    assert f"{tmp_path}: this folder already contains results" in refused.stderr
     again = runner.invoke(app, ["demo", "--out", str(tmp_path), "--rows", "150", "--force"])
     assert again.exit_code == 0, again.output
     assert sorted(path.name for path in tmp_path.iterdir()) == names

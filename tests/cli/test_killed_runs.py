@@ -21,7 +21,7 @@ MOST_ROUNDS = 8
 # Checkpoints come sooner than for users, so that short runs have many.
 MAIN = """
 import bayes_lcs.runtime.checkpoints as c
-c.SECONDS, c.MOST_UNKEPT, c.RAREST = 0.1, 0.1, 0.5
+c.SECONDS_BETWEEN_SAVES, c.MAX_UNSAVED_SECONDS, c.MAX_SECONDS_BETWEEN_SAVES = 0.1, 0.1, 0.5
 from bayes_lcs.cli import main
 main()
 """

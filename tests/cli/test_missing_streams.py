@@ -52,7 +52,7 @@ def test_bars_and_tables_show_nothing(
     with progress.plain_lines(0.0):
         with progress.progress_bar("Working", 2, enabled) as tick:
             tick(1, "half")
-        with live_table.growing_table("Working", 2, ["a", "b", "c"], enabled=enabled) as add:
+        with live_table.live_table("Working", 2, ["a", "b", "c"], enabled=enabled) as add:
             add(["1", "2"], 1.0)
         progress.write_line("done")
 

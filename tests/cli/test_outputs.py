@@ -57,14 +57,14 @@ def test_results_are_not_replaced_unasked(files, tmp_path, command):
     else:
         out.mkdir()
         (out / "report.html").write_text("mine")
-        named = f"{out}: this folder holds results already (report.html)"
+        named = f"{out}: this folder already contains results (report.html)"
     told = (str(named), "choose another --out, or pass --force to replace")
     check_refused(files[command], tmp_path, *told, out=out)
 
 
 def test_the_report_of_a_coreset_is_not_replaced_unasked(files, tmp_path):
     (tmp_path / "out-report.html").write_text("mine")
-    told = (str(tmp_path / "out-report.html"), "this file is there already", "--force")
+    told = (str(tmp_path / "out-report.html"), "this file already exists", "--force")
     check_refused(files["coreset"], tmp_path, *told, out=tmp_path / "out.csv")
 
 
@@ -88,7 +88,7 @@ def test_a_file_is_never_replaced_by_a_folder(files, tmp_path, command, more, ki
         out.symlink_to(tmp_path / "target")
         if kind == "link to a file":
             (tmp_path / "target").write_text("mine")
-    told = ("no folder, and --out wants one; choose another --out",)
+    told = ("not a folder, but --out must be one; choose another --out",)
     check_refused([*files[command], *more], tmp_path, str(out), *told)
 
 
@@ -126,13 +126,13 @@ def test_a_link_to_a_folder_is_the_folder(files, tmp_path):
     assert done.exit_code == 0, done.output
     assert (tmp_path / "out").is_symlink()
     assert (tmp_path / "real" / "scan.csv").exists()
-    check_refused(files["scan"], tmp_path, "holds results already", "--force")
+    check_refused(files["scan"], tmp_path, "already contains results", "--force")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no pipes with names")
 def test_what_is_no_regular_file_is_never_replaced(files, tmp_path):
     os.mkfifo(tmp_path / "out.csv")
-    told = ("out.csv: this is no regular file", "choose another --out")
+    told = ("out.csv: this is not a regular file", "choose another --out")
     words = [*files["coreset"], "--force"]
     found = run(words, "--out", tmp_path / "out.csv")
     assert found.exit_code == 2, found.output
@@ -142,7 +142,7 @@ def test_what_is_no_regular_file_is_never_replaced(files, tmp_path):
     check_refused(
         [*files["scan"], "--force"],
         tmp_path / "out",
-        "scan.csv: this is no regular file",
+        "scan.csv: this is not a regular file",
         out=tmp_path / "out",
     )
 
@@ -161,7 +161,7 @@ def test_the_input_is_never_written_over(files, tmp_path, kind):
         (tmp_path / "sub").mkdir()
         out = tmp_path / "sub" / ".." / "rows.csv"
     words = ["coreset", path, "-k", 2, "--force"]
-    told = ("this is the file that is read", str(path), "Choose another --out")
+    told = ("this is the input file", str(path), "Choose another --out")
     check_refused(words, tmp_path, *told, out=out)
     check_refused(words[:-1], tmp_path, "--out", out=out)
 
@@ -182,7 +182,7 @@ def test_a_path_through_a_folder_that_is_still_to_be_made_is_refused(
         shutil.copy(words[1], tmp_path / name)
         words[1] = tmp_path / name
         out = tmp_path / "new" / ".." / (name if command == "coreset" else "")
-    told = (f"{tmp_path / 'new'} is no folder; write --out without '..'",)
+    told = (f"{tmp_path / 'new'} is not a folder; write --out without '..'",)
     check_refused([*words, *more], tmp_path, *told, out=out)
 
 
@@ -191,7 +191,7 @@ def test_a_coreset_is_no_folder_and_its_name_fits(files, tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     words = [*files["coreset"], *more]
     for out in (".", ""):
-        check_refused(words, tmp_path, ".: this is a folder; --out wants", out=out)
+        check_refused(words, tmp_path, ".: this is a folder; --out must be", out=out)
     check_refused(words, tmp_path, "File name too long", out=tmp_path / ("a" * 300 + ".csv"))
 
 
@@ -202,10 +202,10 @@ def test_results_of_before_are_not_written_over_while_they_are_read(files, tmp_p
     (tmp_path / "out").mkdir()
     shutil.copy(files[command][1], tmp_path / "out" / name)
     words = [command, tmp_path / "out" / name, *files[command][2:], "--force"]
-    check_refused(words, tmp_path, f"{name}: this is the file that is read")
+    check_refused(words, tmp_path, f"{name}: this is the input file")
     if command == "scan":
         words = [*files[command], "--predict", tmp_path / "out" / name, "--force"]
-        check_refused(words, tmp_path, f"{name}: this is the file that is read")
+        check_refused(words, tmp_path, f"{name}: this is the input file")
 
 
 @pytest.mark.parametrize("more", [(), ("--force",)])
@@ -213,7 +213,7 @@ def test_results_do_not_come_to_lie_among_the_files_that_are_read(files, tmp_pat
     (tmp_path / "rows").mkdir()
     shutil.copy(files["coreset"][1], tmp_path / "rows" / "c.csv")
     words = ["coreset", tmp_path / "rows", "-k", 2, *more]
-    told = ("the results would lie among the files of", "choose another --out")
+    told = ("the results would be written to the input folder", "choose another --out")
     check_refused(words, tmp_path, *told, out=tmp_path / "rows" / "small.csv")
     done = run(words, "--out", tmp_path / "rows" / "small" / "small.csv", "--stream")
     assert done.exit_code == 0, done.output
@@ -312,7 +312,7 @@ def test_resuming_what_is_finished_says_so_and_does_nothing(files, tmp_path, com
         again = run(files[command], "--out", out, "--resume", *more)
         assert again.exit_code == 0, again.output
         (line,) = again.stderr.splitlines()
-        assert f"this run is finished and its results are in {out}; nothing was done" in line
+        assert f"this run is finished and its results are in {out}; there is nothing to do" in line
         assert "pass --force instead of --resume" in line
         assert state(tmp_path) == before
     told = json.loads(again.stdout)
@@ -320,7 +320,7 @@ def test_resuming_what_is_finished_says_so_and_does_nothing(files, tmp_path, com
     assert all(Path(path).exists() for path in told["files"])
     other = run(files[command], "--out", out, "--resume", "--seed", 5)
     assert other.exit_code == 2, other.output
-    assert "of another run, which is finished: seed was '0' and is '5'" in other.stderr
+    assert "belong to another run, which is finished: seed was '0' and is '5'" in other.stderr
     assert "choose another --out, or pass --force to replace them" in other.stderr
     assert state(tmp_path) == before
 
@@ -342,7 +342,7 @@ def test_where_nothing_is_resuming_is_the_beginning(files, tmp_path, command, is
     done = run(files[command], "--out", out, "--resume")
     assert done.exit_code == 0, done.output
     notes = [line for line in done.stderr.splitlines() if "resume" in line]
-    assert notes == [f"note: there is nothing to resume in {out}; this is the beginning"]
+    assert notes == [f"note: there is nothing to resume in {out}; a new run starts"]
 
 
 def test_resuming_needs_a_run_and_not_just_files(files, tmp_path):
@@ -351,13 +351,13 @@ def test_resuming_needs_a_run_and_not_just_files(files, tmp_path):
     check_refused([*files["scan"], "--resume"], tmp_path, "not empty (notes.txt)", "--force")
     (tmp_path / "out.csv").write_text("mine")
     words = [*files["coreset"], "--resume"]
-    check_refused(words, tmp_path, "there already", "--force", out=tmp_path / "out.csv")
+    check_refused(words, tmp_path, "already exists", "--force", out=tmp_path / "out.csv")
 
 
 @pytest.fixture
 def unfinished(files, tmp_path, monkeypatch):
     """Runs of a command that end before their results are written; their work is kept."""
-    monkeypatch.setattr(checkpoints, "MOST_UNKEPT", -1.0)
+    monkeypatch.setattr(checkpoints, "MAX_UNSAVED_SECONDS", -1.0)
     # Draws of a few points are kept as those of millions are.
     monkeypatch.setattr("bayes_lcs.clustering.coresets.coreset.LONG", 0)
 
@@ -375,7 +375,7 @@ def unfinished(files, tmp_path, monkeypatch):
             patched.setattr(owner, name, do_and_stop)
             done = run(files[command], "--out", out_of(command, tmp_path), *more)
         assert done.exit_code == 130, done.output
-        assert "the same command with --resume goes on" in done.stderr
+        assert "run the same command with --resume" in done.stderr
 
     return begin
 
@@ -386,7 +386,7 @@ def test_an_unfinished_run_is_resumed_or_begun_anew_only_when_asked(
 ):
     out = out_of(command, tmp_path)
     unfinished(command)
-    told = (f"{out}: an unfinished run is kept here", "--resume", "pass --force to begin anew")
+    told = (f"{out}: this is the output of an unfinished run", "--resume", "--force to start again")
     check_refused(files[command], tmp_path, *told, out=out)
     copy = shutil.copytree(tmp_path, tmp_path.with_name(f"copy-{command}"))
     resumed = run(files[command], "--out", out, "--resume")
@@ -394,7 +394,7 @@ def test_an_unfinished_run_is_resumed_or_begun_anew_only_when_asked(
     assert "resume" not in resumed.stderr
     forced = run(files[command], "--out", out_of(command, copy), "--force")
     assert forced.exit_code == 0, forced.output
-    assert "earlier run are set aside" in forced.stderr
+    assert "earlier run are moved to" in forced.stderr
     names = [{path.name for path in folder.rglob("*")} for folder in (tmp_path, copy)]
     assert names[0] == names[1]
     assert not [name for name in names[0] if "checkpoint" in name]
@@ -404,7 +404,7 @@ def test_resuming_replaces_no_file_that_came_meanwhile(files, tmp_path, unfinish
     unfinished("coreset")
     (tmp_path / "out.csv").write_text("mine")
     words = [*files["coreset"], "--resume"]
-    told = ("out.csv: this file is not of the unfinished run", "move it away", "--force")
+    told = ("out.csv: this file does not belong to the unfinished run", "move it away", "--force")
     check_refused(words, tmp_path, *told, out=tmp_path / "out.csv")
     done = run(words, "--out", tmp_path / "out.csv", "--force")
     assert done.exit_code == 0, done.output
@@ -430,7 +430,7 @@ def test_ctrl_c_before_anything_is_kept_leaves_earlier_results(files, tmp_path, 
     monkeypatch.setattr(PartialScanClassifier, "fit_file", stop)
     done = run(files["scan"], "--out", tmp_path / "out", "--seed", 1, "--force")
     assert done.exit_code == 130, done.output
-    assert "nothing was done yet that is worth keeping" in done.stderr
+    assert "no checkpoint was saved yet" in done.stderr
     after = state(tmp_path)
     assert {name: value[:2] for name, value in after.items()} == {
         name: value[:2] for name, value in before.items()
@@ -451,8 +451,8 @@ def test_results_of_an_interrupted_run_are_not_taken_for_finished_ones(
         patched.setattr(PartialScanClassifier, "fit_file", cut)
         done = run(files["scan"], "--out", tmp_path / "out")
     assert done.exit_code == 130, done.output
-    assert "--resume begins anew" in done.stderr
-    check_refused(files["scan"], tmp_path, "an unfinished run is kept here", "--resume")
+    assert "--resume starts again" in done.stderr
+    check_refused(files["scan"], tmp_path, "this is the output of an unfinished run", "--resume")
     resumed = run(files["scan"], "--out", tmp_path / "out", "--resume")
     assert resumed.exit_code == 0, resumed.output
     assert (

@@ -98,9 +98,9 @@ def test_a_folder_that_refuses_writing_is_said_first(files, tmp_path, monkeypatc
 MAIN = """
 import resource, sys
 import bayes_lcs.runtime.checkpoints as c
-c.SECONDS, c.MOST_UNKEPT, c.RAREST = 0.0, 0.0, 0.0
+c.SECONDS_BETWEEN_SAVES, c.MAX_UNSAVED_SECONDS, c.MAX_SECONDS_BETWEEN_SAVES = 0.0, 0.0, 0.0
 
-c.source_work = lambda *_: c.Work(None)
+c.source_task = lambda *_: c.CheckpointedTask(None)
 limit = int(sys.argv.pop(1))
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

@@ -11,7 +11,7 @@ from bayes_lcs.model_evidence import ais as annealed_evidence
 from bayes_lcs.model_evidence import mean_field_ais
 from bayes_lcs.model_evidence import smc as particle_evidence
 from bayes_lcs.model_evidence.bidirectional import MIN_COMPLETED_RUNS, bidirectional_estimate
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def weights(runs):
 
 def test_runs_that_ended_are_an_estimate():
     def cut():
-        raise RunsInterrupted(weights(MIN_COMPLETED_RUNS))
+        raise PartialResultInterrupt(weights(MIN_COMPLETED_RUNS))
 
     found = bidirectional_estimate(-10.0, cut, None)
     whole = bidirectional_estimate(-10.0, lambda: weights(MIN_COMPLETED_RUNS), None)
@@ -37,7 +37,7 @@ def test_runs_that_ended_are_an_estimate():
 
 def test_too_few_runs_are_none():
     def cut():
-        raise RunsInterrupted(weights(MIN_COMPLETED_RUNS - 1))
+        raise PartialResultInterrupt(weights(MIN_COMPLETED_RUNS - 1))
 
     with pytest.raises(KeyboardInterrupt):
         bidirectional_estimate(-10.0, cut, None)

@@ -21,7 +21,7 @@ from bayes_lcs.model_evidence.bidirectional import (
 )
 from bayes_lcs.model_evidence.compare import Comparison
 from bayes_lcs.model_evidence.log_evidence import Bracket, EvidenceWarning, LogEvidence, MeanWeight
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 
 MODEL = bl.ClusteredNaiveBayes(concentration=1.5, feature_prior=0.7)
 SEEDS = 40
@@ -171,14 +171,14 @@ def test_chains_a_few_at_a_time_are_all_different_and_kept_at_ctrl_c():
 
     def invented(problem: object, schedule: object, **given: Any) -> tuple[object, NDArray]:
         if len(seeds) == 2:
-            raise RunsInterrupted(np.zeros((0, 0)))
+            raise PartialResultInterrupt(np.zeros((0, 0)))
         seeds.append(given["seed"])
         slots = given["starts"]["z"]
         assert len(slots) == given["chains"]
         return problem, slots[:, :1].astype(float)
 
     anneal: Any = invented
-    with pytest.raises(RunsInterrupted) as cut:
+    with pytest.raises(PartialResultInterrupt) as cut:
         guided._run_chains(anneal, problem, guided._even_schedule(2), 2, False, 5, 0, starts)
     assert cut.value.log_weights.tolist() == [[0.0], [2.0], [4.0], [6.0]]
     assert len(set(seeds)) == 2

@@ -35,9 +35,9 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path, inside: str) -> Non
     import xarray as xr
 
     (tmp_path / "a_file").write_text("in the way")
-    with pytest.raises(FileNotFoundError, match=f"fit\\.nc: there is no folder .*{inside}.*create"):
+    with pytest.raises(FileNotFoundError, match=f"fit\\.nc: the folder .*{inside} does not exist"):
         save_datatree(xr.DataTree(), tmp_path / inside / "fit.nc")
-    with pytest.raises(IsADirectoryError, match="this is a folder; give the name of a file"):
+    with pytest.raises(IsADirectoryError, match="this is a folder; give the path of a file"):
         save_datatree(xr.DataTree(), tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["a_file"]
 
@@ -61,9 +61,9 @@ def test_a_failed_write_leaves_the_old_checksum_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"group,label\n1,2\n", r"this is not a netCDF file.*Posterior\.save"),
-        (b"", r"this is not a netCDF file.*Posterior\.save"),
-        (b"\x89HDF\r\n\x1a\n and no more", "the file does not end as files do that save writes"),
+        (b"group,label\n1,2\n", r"this is not a complete netCDF file.*Posterior\.save"),
+        (b"", r"this is not a complete netCDF file.*Posterior\.save"),
+        (b"\x89HDF\r\n\x1a\n and no more", "the file does not end with the checksum"),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes, told: str) -> None:

@@ -8,27 +8,32 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.runtime import checkpoints as module
-from bayes_lcs.runtime.checkpoints import checkpoints, fingerprint, named_work, work
+from bayes_lcs.runtime.checkpoints import (
+    checkpointed_task,
+    checkpoints,
+    content_addressed_task,
+    fingerprint,
+)
 from tests.crash_states import keep_states
 
 
 @pytest.fixture(autouse=True)
 def _all_is_kept(monkeypatch):
-    for name in ("SECONDS", "MOST_UNKEPT", "RAREST"):
+    for name in ("SECONDS_BETWEEN_SAVES", "MAX_UNSAVED_SECONDS", "MAX_SECONDS_BETWEEN_SAVES"):
         monkeypatch.setattr(module, name, -1.0)
 
 
 def count_to(number, stop_at=None):
     """A computation of numbered pieces that can be stopped after some of them."""
-    with work("count", number) as written:
+    with checkpointed_task("count", number) as written:
         done = len(written.pieces)
         found = [int(piece["n"]) for piece in written.pieces]
         for n in range(done, number):
             if n == stop_at:
                 raise RuntimeError("killed")
             found.append(n)
-            written.keep(lambda n=n: {"last": np.asarray(n)}, {"n": np.asarray(n)})
-        written.end(lambda: {"last": np.asarray(number - 1)})
+            written.update(lambda n=n: {"last": np.asarray(n)}, {"n": np.asarray(n)})
+        written.finish(lambda: {"last": np.asarray(number - 1)})
     return found, done
 
 
@@ -83,10 +88,10 @@ def test_another_version_is_refused(tmp_path, monkeypatch):
 
 def test_parts_of_work_that_is_known_are_not_asked_for(tmp_path):
     def outer(calls):
-        with work("outer") as written:
+        with checkpointed_task("outer") as written:
             if written.state is None:
                 calls.append(count_to(3))
-                written.end()
+                written.finish()
         return count_to(2)[1]
 
     calls: list = []
@@ -152,32 +157,32 @@ def test_a_disk_with_room_again_is_written_to_again(tmp_path, monkeypatch):
 
 
 def test_short_work_is_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SECONDS", 1000.0)
-    monkeypatch.setattr(module, "MOST_UNKEPT", 1000.0)
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_SAVES", 1000.0)
+    monkeypatch.setattr(module, "MAX_UNSAVED_SECONDS", 1000.0)
     with checkpoints(tmp_path):
         count_to(3)
     assert {path.name for path in tmp_path.iterdir()} == {"run.json", "run.json.sha256"}
 
 
 def test_ctrl_c_writes_what_is_known(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SECONDS", 1000.0)
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_SAVES", 1000.0)
 
     def interrupted():
-        with work("count") as written:
-            written.keep(lambda: {"a": np.asarray(7)}, {"p": np.asarray(1)})
+        with checkpointed_task("count") as written:
+            written.update(lambda: {"a": np.asarray(7)}, {"p": np.asarray(1)})
             raise KeyboardInterrupt
 
     with checkpoints(tmp_path), pytest.raises(KeyboardInterrupt):
         interrupted()
-    with checkpoints(tmp_path), work("count") as written:
+    with checkpoints(tmp_path), checkpointed_task("count") as written:
         assert int(written.state["a"]) == 7
         assert [int(piece["p"]) for piece in written.pieces] == [1]
 
 
 def test_ctrl_c_before_anything_is_known_writes_nothing(tmp_path):
     def interrupted():
-        with work("count") as written:
-            written.flush()
+        with checkpointed_task("count") as written:
+            written.save()
             raise KeyboardInterrupt
 
     with checkpoints(tmp_path), pytest.raises(KeyboardInterrupt):
@@ -269,9 +274,9 @@ def test_what_an_estimator_says_on_the_way_does_not_change_its_fingerprint():
 
 def test_named_work_is_found_whenever_it_comes(tmp_path):
     def read(name):
-        with named_work("reading", name) as kept:
+        with content_addressed_task("reading", name) as kept:
             before = None if kept.state is None else str(kept.state["found"])
-            kept.end(lambda: {"found": np.asarray(name)})
+            kept.finish(lambda: {"found": np.asarray(name)})
         return before
 
     with checkpoints(tmp_path):
@@ -283,8 +288,8 @@ def test_named_work_is_found_whenever_it_comes(tmp_path):
 def test_pieces_are_read_one_file_at_a_time(tmp_path):
     with checkpoints(tmp_path):
         count_to(5)
-    with checkpoints(tmp_path), work("count", 5) as kept:
-        pieces = kept.each_piece()
+    with checkpoints(tmp_path), checkpointed_task("count", 5) as kept:
+        pieces = kept.iter_pieces()
         assert int(next(pieces)["n"]) == 0
         for path in tmp_path.glob("*.0001.npz"):
             path.unlink()

@@ -39,12 +39,12 @@ from bayes_lcs.clustering.generalized.learners.perceptron_list import Perceptron
 from bayes_lcs.clustering.generalized.learners.prototype import PrototypeLearner
 from bayes_lcs.clustering.generalized.learners.sklearn_adapter import ClassifierLearner
 from bayes_lcs.clustering.generalized.learners.stump import StumpLearner
-from bayes_lcs.runtime.checksums import seal
+from bayes_lcs.runtime.checksums import append_checksum
 from bayes_lcs.runtime.estimator_io import (
     TRUSTED_TYPES,
     load_trusted,
-    model_arrays,
     model_from_arrays,
+    model_to_arrays,
     untrusted_types,
 )
 
@@ -169,7 +169,7 @@ def test_the_list_is_enough_for_our_estimators_and_no_longer() -> None:
     frame = pd.DataFrame({"name": ["a", "b", "c", "a"], "number": [0.1, 1.0, 2.0, 3.0]})
     used = set()
     for name, model in fitted_models().items():
-        written = model_arrays(model)
+        written = model_to_arrays(model)
         assert written is not None, name
         again = model_from_arrays(written, model)
         asked: Any = frame if name in ("tree", "naive_bayes", "rules") else rows
@@ -227,8 +227,10 @@ def gadgets(mark: Path) -> dict[str, tuple[dict[str, Any], dict[str, bytes], int
         "eval": called("builtins.eval", as_json(code)),
         "exec": called("builtins.exec", as_json(code)),
         "pickle": called("pickle.loads", bytes_of["parcel"]),
-        "our parcels": called(f"{executors}.pickling.opened", bytes_of["parcel"]),
-        "our blocks": called(f"{executors}.dask._Held", bytes_of["pair"], bytes_of["parcel"]),
+        "our parcels": called(f"{executors}.pickling.unpack", bytes_of["parcel"]),
+        "our blocks": called(
+            f"{executors}.dask._LoadedBlock", bytes_of["pair"], bytes_of["parcel"]
+        ),
         "a call": called("operator.call", node("os.system", "FunctionNode"), as_json(shell)),
         "an operator": node(
             "operator.call",
@@ -276,7 +278,7 @@ def harmless_until_used(mark: Path) -> dict[str, tuple[dict[str, Any], dict[str,
             transformer,
             "ObjectNode",
             content=as_dict(
-                func=node("bayes_lcs.runtime.executors.pickling.opened", "FunctionNode")
+                func=node("bayes_lcs.runtime.executors.pickling.unpack", "FunctionNode")
             ),
         ),
         "a partial": node(
@@ -332,12 +334,12 @@ def test_crafted_files_run_nothing(name: str, tmp_path: Path) -> None:
     content = skops_bytes(root, protocol, **files)
     path = tmp_path / "crafted.skops"
     path.write_bytes(content)
-    seal(path)
+    append_checksum(path)
     for load in (bl.load, bl.PartialScanClassifier.load):
-        with pytest.raises(bl.DataError, match=r"crafted\.skops: .*not known to be harmless: \w"):
+        with pytest.raises(bl.DataError, match=r"crafted\.skops: .*not trusted: \w"):
             load(path)
     checkpoint = {"model": np.frombuffer(content, np.uint8)}
-    with pytest.raises(bl.DataError, match=r"not known to be harmless: .*; remove the check"):
+    with pytest.raises(bl.DataError, match=r"not trusted: .*; remove the check"):
         model_from_arrays(checkpoint, DecisionTreeClassifier())
     assert not mark.exists()
 
@@ -366,7 +368,7 @@ def test_names_in_a_file_do_nothing_to_a_terminal() -> None:
     "content", [b"", b"no zip", skops_bytes({}), skops_bytes({"__loader__": "Nothing"})]
 )
 def test_what_is_no_skops_file_is_refused(content: bytes) -> None:
-    with pytest.raises(bl.DataError, match="nothing that skops can read"):
+    with pytest.raises(bl.DataError, match="skops cannot read it"):
         load_trusted(io.BytesIO(content), advice="leave it")
 
 
@@ -403,7 +405,7 @@ def test_trees_that_lead_out_of_their_memory_are_refused(
     forged.__setstate__({**state, "nodes": nodes})
     one.tree_ = forged
     content = skops.io.dumps(model)
-    with pytest.raises(bl.DataError, match="refers to nodes or columns that it does not have"):
+    with pytest.raises(bl.DataError, match="refers to nodes or columns that do not exist"):
         load_trusted(io.BytesIO(content), advice="")
 
 
@@ -411,7 +413,7 @@ def test_a_tree_of_more_columns_than_its_estimator_asks_for_is_refused() -> None
     rng = np.random.default_rng(0)
     model = DecisionTreeClassifier().fit(rng.normal(size=(60, 3)), rng.integers(2, size=60))
     model.n_features_in_ = 1
-    with pytest.raises(bl.DataError, match="another number of columns"):
+    with pytest.raises(bl.DataError, match="the number of columns of a tree differs"):
         load_trusted(io.BytesIO(skops.io.dumps(model)), advice="")
 
 
@@ -429,7 +431,7 @@ def test_trees_of_another_depth_than_they_say_are_refused(depth: int) -> None:
     rng = np.random.default_rng(0)
     model = DecisionTreeClassifier().fit(rng.normal(size=(60, 3)), rng.integers(2, size=60))
     model.tree_ = forge_tree(model.tree_, max_depth=depth)
-    with pytest.raises(bl.DataError, match=f"a tree has depth .* and says {depth}"):
+    with pytest.raises(bl.DataError, match=f"a tree has depth .* but declares {depth}"):
         load_trusted(io.BytesIO(skops.io.dumps(model)), advice="")
 
 
@@ -439,7 +441,7 @@ def test_trees_with_two_ways_to_a_node_are_refused() -> None:
     nodes = model.tree_.__getstate__()["nodes"].copy()
     nodes["left_child"][0] = nodes["right_child"][0]
     model.tree_ = forge_tree(model.tree_, nodes=nodes)
-    with pytest.raises(bl.DataError, match="nodes with no parent, or with several"):
+    with pytest.raises(bl.DataError, match="nodes without a parent or with several parents"):
         load_trusted(io.BytesIO(skops.io.dumps(model)), advice="")
 
 
@@ -477,7 +479,7 @@ def test_gradient_boosting_that_would_write_beyond_its_output_is_refused(what: s
     else:
         wide = GradientBoostingClassifier(n_estimators=2).fit(rng.normal(size=(60, 9)), y)
         model.estimators_[1] = wide.estimators_[1]
-    with pytest.raises(bl.DataError, match="gradient boosting has"):
+    with pytest.raises(bl.DataError, match="of gradient boosting"):
         load_trusted(io.BytesIO(skops.io.dumps(model)), advice="")
 
 
@@ -491,5 +493,7 @@ def test_zip_files_that_grow_when_they_are_read_are_refused(name: str) -> None:
             schema = json.dumps({**root, "protocol": 2}).encode()
             archive.writestr(own, padding + (schema if own == "schema.json" else array_bytes([])))
     assert len(written.getvalue()) < 100_000
-    with pytest.raises(bl.DataError, match=r"its parts are 19\.1 MiB, which is more than the file"):
+    with pytest.raises(
+        bl.DataError, match=r"its members have 19\.1 MiB, which is more than the file"
+    ):
         load_trusted(written, advice="")

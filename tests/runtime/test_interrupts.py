@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bayes_lcs.runtime.interrupts import children_do_not_hear
+from bayes_lcs.runtime.interrupts import block_sigint
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "pthread_sigmask"), reason="signals cannot be blocked on this system"
@@ -20,7 +20,7 @@ def test_ctrl_c_waits_until_a_process_is_started_whichever_thread_receives_it():
     other.start()  # a thread that does not block the signal
     is_complete = False
     try:
-        with pytest.raises(KeyboardInterrupt), children_do_not_hear():  # noqa: PT012
+        with pytest.raises(KeyboardInterrupt), block_sigint():  # noqa: PT012
             os.kill(os.getpid(), signal.SIGINT)
             signal.pthread_kill(other.ident, signal.SIGINT)
             time.sleep(0.05)
@@ -34,6 +34,6 @@ def test_ctrl_c_waits_until_a_process_is_started_whichever_thread_receives_it():
 
 
 def test_without_ctrl_c_nothing_is_raised():
-    with children_do_not_hear():
+    with block_sigint():
         assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

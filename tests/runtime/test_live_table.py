@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pandas as pd
 
-from bayes_lcs.runtime.live_table import growing_table
+from bayes_lcs.runtime.live_table import live_table
 from bayes_lcs.runtime.progress import plain_lines
 from tests.terminal import on_a_terminal
 
 
 def three_stages():
-    with growing_table("curve", 3, ("rows", "score", "gain", "after", "decision"), "begins") as add:
+    with live_table("curve", 3, ("rows", "score", "gain", "after", "decision"), "begins") as add:
         add(("10", "-5", "1 s", "goes on: why not"), 1.0, status="more")
         add(("20", "-4", "2 s", "goes on: [b]why not"), 2.0)
         add(("40", "-3", "3 s", "stops"), 4.0)
@@ -31,7 +31,7 @@ def test_a_stage_is_a_line_only_where_lines_were_asked_for(capsys):
 
 
 def test_a_terminal_shows_a_table_with_bars():
-    imports = "from bayes_lcs.runtime.live_table import growing_table"
+    imports = "from bayes_lcs.runtime.live_table import live_table"
     program = f"{imports}\n{inspect.getsource(three_stages)}\nthree_stages()"
     shown, printed = on_a_terminal(program)
     assert printed == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bayes_lcs.runtime.tempdir import scratch_folder
+from bayes_lcs.runtime.tempdir import temporary_folder
 
 
 def test_it_is_gone_although_somebody_still_writes(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_it_is_gone_although_somebody_still_writes(tmp_path: Path) -> None:
                 began.set()
 
     def fail() -> None:
-        with scratch_folder(tmp_path) as folder:
+        with temporary_folder(tmp_path) as folder:
             for _ in range(3):
                 threads.append(threading.Thread(target=write, args=(folder,)))
                 threads[-1].start()

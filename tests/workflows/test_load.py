@@ -21,7 +21,7 @@ import bayes_lcs as bl
 from bayes_lcs.inference.datatree import exact_datatree
 from bayes_lcs.runtime import memory
 from bayes_lcs.runtime.atomic_files import load_datatree, save_datatree
-from bayes_lcs.runtime.checksums import check_seal, is_saved_again, seal
+from bayes_lcs.runtime.checksums import append_checksum, is_resaved, verify_appended_checksum
 
 LOADERS: dict[str, Callable[[Path], Any]] = {
     "posterior.nc": bl.load,
@@ -151,7 +151,9 @@ def test_files_of_other_programs_are_refused(tmp_path: Path) -> None:
         archive.writestr("a.txt", "nothing of ours")
     np.savez(tmp_path / "theirs.npz", x=np.arange(3))
     for path in tmp_path.iterdir():
-        with pytest.raises(bl.DataError, match=rf"{path.name}: the file does not end as files"):
+        with pytest.raises(
+            bl.DataError, match=rf"{path.name}: the file does not end with the checksum"
+        ):
             bl.load(path)
     path = tmp_path / "theirs.nc"
     xr.Dataset({"x": ("i", [1.0])}).to_netcdf(path, engine="h5netcdf")
@@ -191,16 +193,16 @@ def test_every_version_of_hdf5_notes_the_length_of_its_data(tmp_path: Path, vers
     path = tmp_path / "x.nc"
     with h5py.File(path, "w", libver=(version, "latest")) as file:
         file["x"] = np.arange(1000)
-    assert is_saved_again(path)
+    assert is_resaved(path)
     content = path.read_bytes()
     for damaged in (content[:-1], content + b"x", content[:20]):
         path.write_bytes(damaged)
-        assert not is_saved_again(path)
+        assert not is_resaved(path)
 
 
 def test_sealed_files_are_what_they_were_to_other_programs(saved: Path) -> None:
     for path in saved.glob("*.nc"):
-        check_seal(path)
+        verify_appended_checksum(path)
         with xr.open_datatree(path, engine="h5netcdf") as tree:
             assert tree.attrs
     with zipfile.ZipFile(saved / "ensemble.skops") as archive:
@@ -265,7 +267,7 @@ def forged_ensemble(path: Path, source: Path, change: Callable[[dict[str, Any]],
                 change(schema)
                 content = json.dumps(schema).encode()
             new.writestr(entry, content)
-    seal(path)
+    append_checksum(path)
     return path
 
 
@@ -297,7 +299,7 @@ def test_an_ensemble_that_names_foreign_code_is_refused(
         }
 
     path = forged_ensemble(tmp_path / "forged.skops", saved / "ensemble.skops", change)
-    with pytest.raises(bl.DataError, match=r"forged\.skops: .*not known to be harmless|no file of"):
+    with pytest.raises(bl.DataError, match=r"forged\.skops: .*not trusted|no file of"):
         bl.load(path)
 
 
@@ -314,7 +316,7 @@ def test_a_pickle_in_an_ensemble_is_not_run(saved: Path, tmp_path: Path) -> None
         for entry in old.namelist():
             harm = entry.endswith(".npy")
             new.writestr(entry, (tmp_path / "harm.npy").read_bytes() if harm else old.read(entry))
-    seal(path)
+    append_checksum(path)
     with pytest.raises(bl.DataError, match=r"forged\.skops: "):
         bl.load(path)
     assert not trace.exists()

@@ -50,7 +50,7 @@ from bayes_lcs.classification.partial_scan.validation import (
 )
 from bayes_lcs.core.errors import DataWarning, InterruptedWarning
 from bayes_lcs.io.column_types import sort_values, typed_array
-from bayes_lcs.runtime.checkpoints import work
+from bayes_lcs.runtime.checkpoints import checkpointed_task
 from bayes_lcs.runtime.progress import progress_bar
 
 __all__ = ["DriftWarning", "Ensemble", "scan"]
@@ -111,7 +111,7 @@ def scan(
     try:
         # Of a text file the number of parts may not be known before the first is read.
         with (
-            work("scan", plan.base, plan.seed, source.where, classes) as written,
+            checkpointed_task("scan", plan.base, plan.seed, source.where, classes) as written,
             progress_bar("Scanning", 100, progress) as tick,
         ):
             shown = 0
@@ -122,7 +122,7 @@ def scan(
                 shown = percent
                 if look:
                     break
-            written.end()
+            written.finish()
     except KeyboardInterrupt:
         if not run.models:
             raise

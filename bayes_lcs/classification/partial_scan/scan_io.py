@@ -21,8 +21,8 @@ from bayes_lcs.classification.partial_scan.result import Performance, Scan
 from bayes_lcs.classification.partial_scan.validate_input import InputSpec
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.io.options import CsvOptions
-from bayes_lcs.runtime.atomic_files import check_whole, write_with_checksum
-from bayes_lcs.runtime.checksums import check_seal, seal, understood
+from bayes_lcs.runtime.atomic_files import verify_checksum, write_with_checksum
+from bayes_lcs.runtime.checksums import append_checksum, as_data_errors, verify_appended_checksum
 from bayes_lcs.runtime.estimator_io import load_trusted
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def save_ensemble(classifier: PartialScanClassifier, path: str | PathLike[str]) 
 
     def write(temporary: Path) -> None:
         io.dump(described, temporary)
-        seal(temporary)
+        append_checksum(temporary)
 
     write_with_checksum(path, write)
 
@@ -86,13 +86,13 @@ def load_ensemble(
     kind: type[PartialScanClassifier], path: str | PathLike[str], trusted: Iterable[str] = ()
 ) -> PartialScanClassifier:
     """The classifier that `save_ensemble` wrote."""
-    source = check_whole(path)
+    source = verify_checksum(path)
     with source.open("rb") as stream:
         is_zip = stream.read(len(_ZIP)) == _ZIP
     if not is_zip:
         raise DataError(f"this is no file of a {KIND}: it is no zip file", file=str(source))
-    check_seal(source)
-    with source.open("rb") as stream, understood(source, KIND):
+    verify_appended_checksum(source)
+    with source.open("rb") as stream, as_data_errors(source, KIND):
         return _restored(kind, load_trusted(stream, trusted, advice=ADVICE))
 
 

@@ -28,10 +28,10 @@ from bayes_lcs.classification.partial_scan.shards import (
 )
 from bayes_lcs.classification.partial_scan.stopping_bound import Agreement
 from bayes_lcs.io.shards import ReadCount, ShardReader
-from bayes_lcs.runtime.checkpoints import Work, fingerprint
-from bayes_lcs.runtime.estimator_io import model_arrays, model_from_arrays
+from bayes_lcs.runtime.checkpoints import CheckpointedTask, fingerprint
+from bayes_lcs.runtime.estimator_io import model_from_arrays, model_to_arrays
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.interrupts import end_with_parent, interruptible
+from bayes_lcs.runtime.interrupts import exit_with_parent, run_interruptibly
 
 __all__ = ["ScanPlan", "trained_parts"]
 
@@ -63,7 +63,7 @@ class _Trained(NamedTuple):
 
 
 def trained_parts(
-    plan: ScanPlan, source: PartSource, written: Work
+    plan: ScanPlan, source: PartSource, written: CheckpointedTask
 ) -> Iterator[tuple[RowPart, Any]]:
     """Parts with their models, some trained side by side, or as they were written down."""
     parts = iter(source)
@@ -76,14 +76,14 @@ def trained_parts(
             )
         yield part, model_from_arrays(piece, plan.base)
         last = part
-    is_kept = written.is_kept
+    is_kept = written.is_active
     for trained in _more(plan, source, parts, last, is_kept):
         yield trained.part, trained.model
-        kept = model_arrays(trained.model) if is_kept else None
+        kept = model_to_arrays(trained.model) if is_kept else None
         # A gap would make what follows useless.
         is_kept = kept is not None
         if kept is not None:
-            written.keep(dict, {**kept, "part": np.asarray(trained.digest)})
+            written.update(dict, {**kept, "part": np.asarray(trained.digest)})
 
 
 def _more(
@@ -122,7 +122,7 @@ def _read_here(plan: ScanPlan, batch: list[RowPart], is_kept: bool) -> Iterator[
         tasks = [(X, part._replace(X=None)) for X, part in zip(features, batch, strict=True)]
         models = plan.executor.run(partial(_train_task, plan.base, plan.seed), tasks)
     elif len(batch) == 1:
-        models = [interruptible(partial(_train, plan.base, features[0], batch[0], plan.seed))]
+        models = [run_interruptibly(partial(_train, plan.base, features[0], batch[0], plan.seed))]
     else:
         models = Parallel(len(batch))(
             delayed(_train_beside)(os.getpid(), plan.base, X, part, plan.seed)
@@ -168,7 +168,7 @@ def _train(base: Any, X: Any, part: RowPart, seed: int) -> Any:
 
 def _train_beside(parent: int, base: Any, X: Any, part: RowPart, seed: int) -> Any:
     """Train in a process of joblib, which would outlive a parent that is killed."""
-    end_with_parent(parent)
+    exit_with_parent(parent)
     return _train(base, X, part, seed)
 
 

@@ -39,7 +39,7 @@ from bayes_lcs.clustering.kmeans.estimator import KMeans
 from bayes_lcs.clustering.kmeans.init import nearest
 from bayes_lcs.data.rows.ordinal_encoding import encode_columns, learn_categories
 from bayes_lcs.io.frames import as_frame, numeric_rows
-from bayes_lcs.runtime.checkpoints import Arrays, Work, work
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task
 
 __all__ = ["Coreset", "coreset"]
 
@@ -248,7 +248,7 @@ def coreset(
     bound: Bound | None = None
     is_long = epsilon is None and positive.size * k >= LONG
     decisive = (positive, own, k, size, method, queries, state.get_state()) if is_long else ()
-    with work("coreset", *decisive) if is_long else Work(None) as written:
+    with checkpointed_task("coreset", *decisive) if is_long else CheckpointedTask(None) as written:
         if written.state is not None:
             chosen, drawn, checks = _recalled(written.state, state)
         else:
@@ -259,7 +259,7 @@ def coreset(
             wanted = bound.size if bound is not None else int(size or 0)
             chosen, drawn = draw_rows(found, own, wanted, rng)
             checks = []
-            written.keep(partial(_reached, chosen, drawn, (), state.get_state()))
+            written.update(partial(_reached, chosen, drawn, (), state.get_state()))
         if len(chosen) == len(own):
             checks = [0.0] * (queries + FOUND if queries else 0)
         else:
@@ -267,8 +267,8 @@ def coreset(
             skip = len(checks)
             for centers in centers_to_check(data, points, drawn, k, queries, state, skip):
                 checks.append(check_costs(data, points, drawn, centers).reported)
-                written.keep(partial(_reached, chosen, drawn, tuple(checks), state.get_state()))
-        written.end(partial(_reached, chosen, drawn, tuple(checks), state.get_state()))
+                written.update(partial(_reached, chosen, drawn, tuple(checks), state.get_state()))
+        written.finish(partial(_reached, chosen, drawn, tuple(checks), state.get_state()))
     warn_of_large_errors(checks, queries, len(drawn), method)
     errors = tuple(allow_for_starts(checks, checks, queries))
     indices = kept[chosen]

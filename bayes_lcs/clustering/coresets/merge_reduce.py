@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.io.formats.parquet_ranges import RowRange
 from bayes_lcs.io.sampler import FileSampler
-from bayes_lcs.runtime.checkpoints import Arrays, Work, source_work, work
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task, source_task
 
 __all__ = ["LARGEST_NUMBER", "Leaves", "Node", "Unread", "UnreadLeaves", "check_size", "leaves_of"]
 
@@ -77,7 +77,7 @@ class Leaves(ABC):
         self._number = 0
 
     @abstractmethod
-    def work(self, *decisive: Any) -> Work:
+    def work(self, *decisive: Any) -> CheckpointedTask:
         """A computation over all leaves; kept, if it can be told whether these are the same."""
 
     @property
@@ -101,9 +101,9 @@ class UnreadLeaves(Leaves):
         super().__init__()
         self._source, self._ranges = source, ranges
 
-    def work(self, *decisive: Any) -> Work:
+    def work(self, *decisive: Any) -> CheckpointedTask:
         """Known by the files."""
-        return source_work(self._source, "tree", "unread", *decisive)
+        return source_task(self._source, "tree", "unread", *decisive)
 
     def __iter__(self) -> Iterator[Unread]:
         for number in range(self._number, len(self._ranges)):
@@ -122,9 +122,9 @@ class ArrayLeaves(Leaves):
         )
         self._size = size
 
-    def work(self, *decisive: Any) -> Work:
+    def work(self, *decisive: Any) -> CheckpointedTask:
         """Known by all rows."""
-        return work("tree", self._X, self._weights, *decisive)
+        return checkpointed_task("tree", self._X, self._weights, *decisive)
 
     def __iter__(self) -> Iterator[Node]:
         for start in range(self._number * self._size, len(self._X), self._size):
@@ -141,9 +141,9 @@ class FileLeaves(Leaves):
         self._source, self._size, self._rows_read = source, size, 0
         self._rest: FloatArray | None = None
 
-    def work(self, *decisive: Any) -> Work:
+    def work(self, *decisive: Any) -> CheckpointedTask:
         """Known by the files."""
-        return source_work(self._source, "tree", *decisive)
+        return source_task(self._source, "tree", *decisive)
 
     @property
     def place(self) -> Arrays:

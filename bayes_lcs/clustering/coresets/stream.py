@@ -28,7 +28,7 @@ from bayes_lcs.clustering.coresets.sampling_scores import check_method, reduce_p
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.io.frames import numeric_rows
 from bayes_lcs.runtime.atomic_files import load_datatree, save_datatree
-from bayes_lcs.runtime.checksums import understood
+from bayes_lcs.runtime.checksums import as_data_errors
 
 __all__ = ["CoresetStream"]
 
@@ -221,7 +221,7 @@ class CoresetStream:
         tree = load_datatree(Path(path))
         if "coreset_stream" not in tree.attrs:
             raise DataError("this file holds no CoresetStream", file=str(path))
-        with understood(path, "CoresetStream"):
+        with as_data_errors(path, "CoresetStream"):
             described = json.loads(tree.attrs["coreset_stream"])
             stream = cls(
                 described["k"],

@@ -123,10 +123,12 @@ def coreset_tree(
             for _, rows in reduced:
                 sample.merge(rows)
             _carry(runner, reduce_node, [node for node, _ in reduced], waiting)
-            kept.keep(
+            kept.update(
                 partial(_reached, num_rows, total, dict(waiting), replace(sample), leaves.place)
             )
-        kept.end(partial(_reached, num_rows, total, dict(waiting), replace(sample), leaves.place))
+        kept.finish(
+            partial(_reached, num_rows, total, dict(waiting), replace(sample), leaves.place)
+        )
     if isinstance(leaves, UnreadLeaves):
         source.count_pass()
     if not num_rows:

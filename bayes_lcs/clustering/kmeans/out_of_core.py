@@ -20,7 +20,7 @@ from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.runtime.executors.local import LocalExecutor
 from bayes_lcs.runtime.executors.protocol import Executor
 from bayes_lcs.runtime.memory import num_cores
-from bayes_lcs.runtime.tempdir import scratch_folder
+from bayes_lcs.runtime.tempdir import temporary_folder
 
 __all__ = ["ClustersFiles"]
 
@@ -80,7 +80,7 @@ class ClustersFiles:
         """
         if not isinstance(path, FileSampler):
             path = FileSampler(path, features=features, ignore=ignore, kind="numbers")
-        with scratch_folder(folder) as scratch:
+        with temporary_folder(folder) as scratch:
             _fit(self, path, start_rows, memory, scratch)
         return self
 

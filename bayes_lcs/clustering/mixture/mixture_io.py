@@ -16,7 +16,7 @@ from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference.em.online import StepwiseState
 from bayes_lcs.runtime.atomic_files import load_datatree, save_datatree
-from bayes_lcs.runtime.checksums import understood
+from bayes_lcs.runtime.checksums import as_data_errors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -69,7 +69,7 @@ def load_mixture(kind: type[MixtureClusterer], path: str | PathLike[str]) -> Mix
     tree = load_datatree(Path(path))
     if "mixture" not in tree.attrs:
         raise DataError("this file holds no MixtureClusterer", file=str(path))
-    with understood(path, KIND):
+    with as_data_errors(path, KIND):
         return mixture_from_tree(kind, tree)
 
 

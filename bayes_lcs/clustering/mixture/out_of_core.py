@@ -24,7 +24,7 @@ from bayes_lcs.runtime.executors.base import merge_sums
 from bayes_lcs.runtime.executors.local import LocalExecutor
 from bayes_lcs.runtime.executors.protocol import Executor
 from bayes_lcs.runtime.memory import num_cores
-from bayes_lcs.runtime.tempdir import scratch_folder
+from bayes_lcs.runtime.tempdir import temporary_folder
 
 __all__ = ["RowsOfFiles", "rows_of_files"]
 
@@ -40,7 +40,7 @@ def rows_of_files(
     executor: Executor | None,
 ) -> Iterator[RowsOfFiles]:
     """Code the rows of files, place their blocks, and clear everything away at the end."""
-    with scratch_folder(folder) as scratch:
+    with temporary_folder(folder) as scratch:
         coded = source
         if not isinstance(coded, CodedFiles):
             coded = code_files(coded, scratch, block_rows=distributed_e_step.BLOCK_ROWS)

@@ -24,7 +24,7 @@ from bayes_lcs.core.errors import DataError
 from bayes_lcs.data.rows.encoded_rows import DenseRows
 from bayes_lcs.io.rebatch import rebatch
 from bayes_lcs.io.sampler import FileSampler
-from bayes_lcs.runtime.atomic_files import check_whole, write_with_checksum
+from bayes_lcs.runtime.atomic_files import verify_checksum, write_with_checksum
 
 __all__ = ["CodedBlock", "CodedFiles", "code_files", "read_block"]
 
@@ -68,7 +68,7 @@ class CodedFiles:
         """Open what `bayes_lcs.code_files` wrote into a folder, wherever that is now."""
         path = Path(folder, DICTIONARY)
         try:
-            written = json.loads(check_whole(path).read_text(encoding="utf-8"))
+            written = json.loads(verify_checksum(path).read_text(encoding="utf-8"))
             blocks = [CodedBlock(str(path.parent / name), *rest) for name, *rest in written["rows"]]
             values = {name: _from_json(own) for name, own in written["values"].items()}
             codes = tuple(np.array(table, np.int32) for table in written["final_codes"])

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.inference.ais.driver import AnnealedChains, AnnealedProblem
-from bayes_lcs.runtime.checkpoints import Arrays, Work, work
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 from bayes_lcs.runtime.progress import progress_bar
 
 __all__ = ["Schedule", "anneal", "anneal_chains", "pilot_schedule"]
@@ -101,7 +101,7 @@ def pilot_schedule(
     """
     key_parts = (problem.config, jax.tree.leaves(problem.data), seed)
     with (
-        work("pilot", *key_parts) as checkpoint,
+        checkpointed_task("pilot", *key_parts) as checkpoint,
         progress_bar("pilot", MAX_PILOT_STEPS, progress) as tick,
     ):
         problem, enlargements = _with_saved_slots(problem, checkpoint)
@@ -118,9 +118,9 @@ def pilot_schedule(
                 new = _next_temperature(temperatures[-1], chains.log_likelihoods)
                 chains.move(np.array([new - temperatures[-1]]), np.array([new]))
                 temperatures.append(new)
-                checkpoint.keep(_pilot_state(chains, temperatures, enlargements))
+                checkpoint.update(_pilot_state(chains, temperatures, enlargements))
                 tick(1, f"temperature {new:.3g}")
-            checkpoint.end(_pilot_state(chains, temperatures, enlargements))
+            checkpoint.finish(_pilot_state(chains, temperatures, enlargements))
             if temperatures[-1] < 1.0:
                 temperatures.append(1.0)
             if not chains.is_out_of_slots():
@@ -138,7 +138,9 @@ def _pilot_state(
     return lambda: {**states(), **{name: np.asarray(value) for name, value in own.items()}}
 
 
-def _with_saved_slots(problem: AnnealedProblem, checkpoint: Work) -> tuple[AnnealedProblem, int]:
+def _with_saved_slots(
+    problem: AnnealedProblem, checkpoint: CheckpointedTask
+) -> tuple[AnnealedProblem, int]:
     """Return the problem with as many slots as it had when its chains were saved."""
     enlargements = 0 if checkpoint.state is None else int(checkpoint.state["enlargements"])
     for _ in range(enlargements):
@@ -171,7 +173,7 @@ def anneal(
     """
     temperatures = schedule.temperatures
     key_parts = (problem.config, jax.tree.leaves(problem.data), temperatures, chains, seed)
-    with work("annealing", *key_parts, jax.tree.leaves(starts)) as checkpoint:
+    with checkpointed_task("annealing", *key_parts, jax.tree.leaves(starts)) as checkpoint:
         return anneal_chains(
             problem,
             temperatures,
@@ -191,7 +193,7 @@ def anneal_chains(
     *,
     starts: dict[str, NDArray] | None,
     progress: bool | None,
-    checkpoint: Work,
+    checkpoint: CheckpointedTask,
     only: slice | None = None,
 ) -> tuple[AnnealedProblem, FloatArray]:
     """Run the chains of `anneal`, or only those of ``only``, with the same weights as among all."""
@@ -213,7 +215,7 @@ def anneal_chains(
         except KeyboardInterrupt:
             if annealed.is_out_of_slots():
                 raise
-            raise RunsInterrupted(annealed.finished_weights(len(deltas))) from None
+            raise PartialResultInterrupt(annealed.finished_weights(len(deltas))) from None
         if not annealed.is_out_of_slots():
             return problem, log_weights
         problem, enlargements = problem.with_more_slots(), enlargements + 1

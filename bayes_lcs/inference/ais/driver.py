@@ -18,11 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.runtime.checkpoints import Arrays, Work
-from bayes_lcs.runtime.interrupts import interruptible
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask
+from bayes_lcs.runtime.interrupts import run_interruptibly
 from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import Tick
-from bayes_lcs.runtime.state_arrays import as_arrays, from_arrays
+from bayes_lcs.runtime.state_arrays import state_from_arrays, state_to_arrays
 
 __all__ = ["AnnealedChains", "AnnealedConfig", "AnnealedProblem"]
 
@@ -180,7 +180,7 @@ class AnnealedChains:
                     return _begin(problem.config, problem.data, first_keys[batch])
                 return jax.tree.map(lambda leaf: leaf[batch], starts)
 
-            states = [interruptible(partial(_in_x64, begin, batch)) for batch in self._slices]
+            states = [run_interruptibly(partial(_in_x64, begin, batch)) for batch in self._slices]
         self._batches = [_Batch(state, 0, 0.0, None) for state in states]
         self.log_likelihoods: FloatArray = np.zeros((len(mine), 0))
 
@@ -189,7 +189,7 @@ class AnnealedChains:
         deltas: FloatArray,
         temperatures: FloatArray,
         tick: Tick | None = None,
-        checkpoint: Work | None = None,
+        checkpoint: CheckpointedTask | None = None,
         extra: Arrays = MappingProxyType({}),
     ) -> FloatArray:
         """Move through temperatures; return the increments of the log weights ``(chains, B)``.
@@ -216,7 +216,7 @@ class AnnealedChains:
                 if not under_way:
                     break
                 if checkpoint is not None:
-                    checkpoint.keep(partial(_state_arrays, tuple(self._batches), extra))
+                    checkpoint.update(partial(_state_arrays, tuple(self._batches), extra))
         except BaseException:
             self._stop.set()
             raise
@@ -224,7 +224,7 @@ class AnnealedChains:
             # After Ctrl-C, do not wait for steps that will not be used.
             pool.shutdown(wait=False, cancel_futures=True)
         if checkpoint is not None:
-            checkpoint.end(partial(_state_arrays, tuple(self._batches), extra))
+            checkpoint.finish(partial(_state_arrays, tuple(self._batches), extra))
         self._steps_made += len(deltas)
         gained, self.log_likelihoods = self._collect_finished(len(deltas))
         self._batches = [batch._replace(made=0, gained=0.0) for batch in self._batches]
@@ -268,7 +268,7 @@ class AnnealedChains:
         if len(state["made"]) != len(self._batches):
             return
         with jax.enable_x64(True):
-            states = from_arrays(state, self._batches[0].states)
+            states = state_from_arrays(state, self._batches[0].states)
             for number, (batch, made) in enumerate(zip(self._slices, state["made"], strict=True)):
                 if made:
                     own = jax.tree.map(lambda leaf, batch=batch: leaf[batch], states)
@@ -304,7 +304,7 @@ class AnnealedChains:
     def restore_snapshot(self, checkpoint: Arrays, steps_made: int) -> None:
         """Restore the states of a `snapshot` that was taken after ``steps_made`` steps."""
         with jax.enable_x64(True):
-            states = from_arrays(checkpoint, self._batches[0].states)
+            states = state_from_arrays(checkpoint, self._batches[0].states)
             self._batches = [
                 _Batch(jax.tree.map(lambda leaf, batch=batch: leaf[batch], states), 0, 0.0, None)
                 for batch in self._slices
@@ -318,7 +318,7 @@ class AnnealedChains:
 
 
 def _snapshot_arrays(states: list[Any], logs: FloatArray) -> Arrays:
-    return {**as_arrays(states), "logs": logs}
+    return {**state_to_arrays(states), "logs": logs}
 
 
 def _in_x64(call: Callable[[slice], Any], batch: slice) -> Any:
@@ -335,7 +335,7 @@ def _state_arrays(batches: tuple[_Batch, ...], extra: Arrays) -> Arrays:
 
     return {
         **extra,
-        **as_arrays([batch.states for batch in batches]),
+        **state_to_arrays([batch.states for batch in batches]),
         "made": np.array([batch.made for batch in batches]),
         "gained": np.concatenate([whole(batch, batch.gained) for batch in batches]),
         "logs": np.concatenate([whole(batch, batch.logs) for batch in batches]),

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from bayes_lcs.inference.ais.ais import Schedule, anneal, anneal_chains
 from bayes_lcs.inference.ais.driver import AnnealedProblem
-from bayes_lcs.runtime.checkpoints import Arrays, Work, work
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.executors.worker_problem import PosedElsewhere, pose_elsewhere
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.executors.worker_problem import WorkerProblem, build_on_workers
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 from bayes_lcs.runtime.progress import progress_bar
 
 __all__ = ["Anneal", "ExecutorAnnealing", "annealing_context"]
@@ -86,7 +86,7 @@ class ExecutorAnnealing:
 
     def __init__(self, executor: Executor, build_problem: Callable[[], AnnealedProblem]) -> None:
         self._executor = executor
-        self._placed = pose_elsewhere(executor, build_problem, executor.num_workers)
+        self._placed = build_on_workers(executor, build_problem, executor.num_workers)
 
     def __enter__(self) -> ExecutorAnnealing:
         return self
@@ -115,7 +115,9 @@ class ExecutorAnnealing:
         num_batches, workers = -(-chains // BATCH), self._placed.num_blocks
         done: list[Arrays] = []
         with (
-            work("spread-annealing", *key_parts, jax.tree.leaves(starts)) as checkpoint,
+            checkpointed_task(
+                "spread-annealing", *key_parts, jax.tree.leaves(starts)
+            ) as checkpoint,
             progress_bar("annealing", chains, progress) as tick,
         ):
             done += checkpoint.pieces
@@ -128,13 +130,13 @@ class ExecutorAnnealing:
                     answers = self._executor.each(self._placed, _run_batch, round_)
                     found = [answer for answer in answers if answer is not None]
                     done += found
-                    checkpoint.keep(dict, *found)
+                    checkpoint.update(dict, *found)
                     where = "forwards" if starts is None else "backwards"
                     tick(sum(len(each["log_weights"]) for each in found), where)
-                checkpoint.end()
+                checkpoint.finish()
             except KeyboardInterrupt:
-                checkpoint.flush()
-                raise RunsInterrupted(_weights(done)) from None
+                checkpoint.save()
+                raise PartialResultInterrupt(_weights(done)) from None
         for _ in range(max(int(each["enlargements"]) for each in done)):
             problem = problem.with_more_slots()
         return problem, _weights(done)
@@ -153,7 +155,7 @@ def _weights(done: list[Arrays]) -> FloatArray:
     return np.concatenate([np.asarray(each["log_weights"]) for each in done])
 
 
-def _run_batch(round_: _Round, worker: PosedElsewhere) -> Arrays | None:
+def _run_batch(round_: _Round, worker: WorkerProblem) -> Arrays | None:
     """Run the batch of a worker in this round; return None if no chains are left."""
     number = round_.first + worker.number
     mine = slice(BATCH * number, min(BATCH * (number + 1), round_.chains))
@@ -171,7 +173,7 @@ def _run_batch(round_: _Round, worker: PosedElsewhere) -> Arrays | None:
         round_.seed,
         starts=starts,
         progress=False,
-        checkpoint=Work(None),
+        checkpoint=CheckpointedTask(None),
         only=mine,
     )
     enlargements = 0

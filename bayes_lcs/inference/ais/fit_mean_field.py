@@ -23,8 +23,8 @@ from bayes_lcs.inference.ais.partition_mean_field import (
     MeanFieldState,
 )
 from bayes_lcs.inference.mcmc import collapsed_gibbs
-from bayes_lcs.runtime.checkpoints import work
-from bayes_lcs.runtime.interrupts import interruptible
+from bayes_lcs.runtime.checkpoints import checkpointed_task
+from bayes_lcs.runtime.interrupts import run_interruptibly
 from bayes_lcs.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def fit_mean_field(
         total = jnp.zeros((rest, labelling.num_slots))
         key_parts = (config, jax.tree.leaves(arrays), labelling.start, sweeps, seed)
         with (
-            work("mean-field", *key_parts) as checkpoint,
+            checkpointed_task("mean-field", *key_parts) as checkpoint,
             progress_bar("mean-field base", sweeps, progress) as tick,
         ):
             made = 0
@@ -192,13 +192,15 @@ def fit_mean_field(
                 total = jnp.asarray(checkpoint.state["total"])
                 tick(made)
             while made < sweeps:
-                some = interruptible(partial(_run_sweep, config, arrays, key, state, total, made))
+                some = run_interruptibly(
+                    partial(_run_sweep, config, arrays, key, state, total, made)
+                )
                 state, total = some
                 made += 1
                 now = {"made": np.asarray(made), "z": state.z, "total": total}
-                checkpoint.keep(partial(dict, now))
+                checkpoint.update(partial(dict, now))
                 tick()
-            checkpoint.end(partial(dict, now))
+            checkpoint.finish(partial(dict, now))
         log_base = np.zeros((data.num_groups, labelling.num_slots))
         log_base[labelling.num_anchors :] = _log_base(np.asarray(total), labelling.num_anchors)
         return MeanFieldProblem(config, arrays._replace(log_base=jnp.asarray(log_base)))

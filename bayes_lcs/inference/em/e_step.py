@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.inference.em.row_layout import LEAST_SLOTS, Chunk, PatternPlan
 from bayes_lcs.runtime.executors.base import merge_sums
-from bayes_lcs.runtime.interrupts import interruptible
+from bayes_lcs.runtime.interrupts import run_interruptibly
 from bayes_lcs.runtime.memory import num_cores
 
 __all__ = ["PlanExecutor", "Precision", "chunk_arrays", "chunk_sums", "zero_sums"]
@@ -252,7 +252,7 @@ class PlanExecutor:
 
     def _all_parts(self, tasks: list[tuple[tuple[jax.Array, NDArray], int]]) -> list[_Sums]:
         if self.pool is None:
-            return interruptible(lambda: [self.part_statistics(*task) for task in tasks])
+            return run_interruptibly(lambda: [self.part_statistics(*task) for task in tasks])
         futures = []
         try:
             for task in tasks:

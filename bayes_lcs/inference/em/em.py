@@ -37,7 +37,7 @@ from bayes_lcs.inference.em.squarem import (
     next_limit,
     stack,
 )
-from bayes_lcs.runtime.checkpoints import Arrays, work
+from bayes_lcs.runtime.checkpoints import Arrays, checkpointed_task
 from bayes_lcs.runtime.progress import progress_bar
 
 __all__ = [
@@ -313,7 +313,7 @@ def run_em(
     identity = (executor.identity(), firsts, max_iter, decisive)
     interrupted = False
     with (
-        work("em", *identity) as written,
+        checkpointed_task("em", *identity) as written,
         progress_bar("EM", max_iter * len(starts), progress) as tick,
     ):
         if written.state is not None:
@@ -325,12 +325,12 @@ def run_em(
                 answers = executor.statistics(asked)
                 for run, answer in zip(waiting, answers, strict=True):
                     run.send(answer)
-                written.keep(partial(_all_as_arrays, [run.reached for run in runs]))
+                written.update(partial(_all_as_arrays, [run.reached for run in runs]))
                 tick(len(waiting), f"log-likelihood {max(a.log_likelihood for a in answers):,.1f}")
-            written.end(partial(_all_as_arrays, [run.reached for run in runs]))
+            written.finish(partial(_all_as_arrays, [run.reached for run in runs]))
         except KeyboardInterrupt:
             interrupted = True
-            written.flush()
+            written.save()
             if not any(run.known or run.result for run in runs):
                 raise
     results = [run.outcome(log_prior) for run in runs]

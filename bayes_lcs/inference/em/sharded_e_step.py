@@ -33,10 +33,10 @@ from bayes_lcs.inference.em.row_layout import PatternPlan
 from bayes_lcs.runtime.checkpoints import fingerprint
 from bayes_lcs.runtime.executors.multihost import (
     check_agreement,
-    naming_lost_processes,
+    explain_lost_host,
     spans_processes,
 )
-from bayes_lcs.runtime.interrupts import interruptible
+from bayes_lcs.runtime.interrupts import run_interruptibly
 
 __all__ = ["MeshEStep"]
 
@@ -109,7 +109,7 @@ class MeshEStep(PlanExecutor):
                     answers.append(self.finish([here], asked.num_components))
             return answers
 
-        return interruptible(take)
+        return run_interruptibly(take)
 
     def _sums(self, tables: jax.Array, base: Any) -> Any:
         everywhere = NamedSharding(self.mesh, _specs(self.mesh)[0])
@@ -120,7 +120,7 @@ class MeshEStep(PlanExecutor):
         def put(values: Any) -> jax.Array:
             return jax.make_array_from_callback(values.shape, everywhere, lambda _: values)
 
-        with naming_lost_processes():
+        with explain_lost_host():
             both = put(np.asarray(tables)), put(base)
             sums = _sums_over(self.mesh, *both, self.chunks)
             return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), sums)

@@ -37,7 +37,7 @@ from bayes_lcs.inference.exact.subset_convolution import (
 )
 from bayes_lcs.inference.exact.subset_masks import members, subset_sums, subsets_of
 from bayes_lcs.inference.exact.subset_recursion import Step, fill_subsets
-from bayes_lcs.runtime.checkpoints import fingerprint, is_keeping, work
+from bayes_lcs.runtime.checkpoints import checkpointed_task, fingerprint, is_checkpointing
 from bayes_lcs.runtime.memory import available_memory, human_bytes
 from bayes_lcs.runtime.progress import Tick
 
@@ -197,7 +197,7 @@ class PartitionSums:
     @cached_property
     def _cache_key(self) -> str:
         """Fingerprint of the weights, for checkpoints."""
-        return fingerprint(self.log_weights) if is_keeping() else ""
+        return fingerprint(self.log_weights) if is_checkpointing() else ""
 
     @cached_property
     def _best_scores(self) -> FloatArray:
@@ -297,13 +297,13 @@ class PartitionSums:
         before[0] = 1.0
         for first in range(0, self.num_groups, together):
             count = min(together, self.num_groups - 1 - first)
-            with work("sizes", self._cache_key, first) as kept:
+            with checkpointed_task("sizes", self._cache_key, first) as kept:
                 if kept.state is not None:
                     totals, before = kept.state["totals"], kept.state["before"]
                 else:
                     rows = self._scaled_rows(before, count, first)
                     totals, before = (rows @ weights[half:][::-1])[:together], rows[-1].copy()
-                    kept.end(partial(dict, totals=totals, before=before))
+                    kept.finish(partial(dict, totals=totals, before=before))
             yield totals
 
     def _scaled_rows(self, before: FloatArray, count: int, first: int) -> FloatArray:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.inference.exact.subset_convolution import ConvolutionCheckpoint
-from bayes_lcs.runtime.checkpoints import Arrays, Work, work
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task
 from bayes_lcs.runtime.progress import Tick, progress_bar
 
 __all__ = ["Step", "fill_subsets"]
@@ -52,7 +52,7 @@ def fill_subsets(
     num_groups = values.shape[-1].bit_length() - 1
     terms = [3**n for n in range(num_groups)]
     with (
-        work("subsets", description, *key_parts) as kept,
+        checkpointed_task("subsets", description, *key_parts) as kept,
         progress_bar(description, sum(terms), progress) as tick,
     ):
         num_filled, state = 0, None
@@ -69,9 +69,9 @@ def fill_subsets(
             if found is None:
                 return False
             values[..., high] = found
-        kept.end(lambda: {"known": values, "num_filled": np.asarray(num_groups)})
+        kept.finish(lambda: {"known": values, "num_filled": np.asarray(num_groups)})
     return True
 
 
-def _save(kept: Work, so_far: Arrays, within: Callable[[], Arrays]) -> None:
-    kept.keep(lambda: {**so_far, **within()})
+def _save(kept: CheckpointedTask, so_far: Arrays, within: Callable[[], Arrays]) -> None:
+    kept.update(lambda: {**so_far, **within()})

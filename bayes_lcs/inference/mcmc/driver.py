@@ -21,11 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.runtime.checkpoints import Arrays, Work, work
-from bayes_lcs.runtime.interrupts import interruptible
+from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task
+from bayes_lcs.runtime.interrupts import run_interruptibly
 from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.progress import progress_bar
-from bayes_lcs.runtime.state_arrays import as_arrays, from_arrays
+from bayes_lcs.runtime.state_arrays import state_from_arrays, state_to_arrays
 
 __all__ = ["AVERAGED", "ChainDraws", "ChainProblem", "cache_key", "run_chains"]
 
@@ -165,9 +165,11 @@ def run_chains(
         mine = slice(None) if only is None else slice(only, only + 1)
         state = problem.start(start_keys, np.random.default_rng(seed), mine, progress)
         if only is not None:
-            return _run_loop(problem, keys[mine], state, draws, warmup, thin, progress, Work(None))
+            return _run_loop(
+                problem, keys[mine], state, draws, warmup, thin, progress, CheckpointedTask(None)
+            )
         key = cache_key(problem, draws, warmup, chains, thin, seed)
-        with work("sampling", *key) as kept:
+        with checkpointed_task("sampling", *key) as kept:
             return _run_loop(problem, keys, state, draws, warmup, thin, progress, kept)
 
 
@@ -230,7 +232,7 @@ class _ThreadedChains:
         threads = list(zip(self.keys, self.states, strict=True))
         # The first thread compiles the program for all of them.
         alone = self.new_shape or self.count == 1
-        first = [interruptible(partial(run_thread, threads.pop(0)))] if alone else []
+        first = [run_interruptibly(partial(run_thread, threads.pop(0)))] if alone else []
         pool = ThreadPoolExecutor(self.count)
         try:
             results = first + list(pool.map(run_thread, threads))
@@ -246,7 +248,7 @@ class _ThreadedChains:
 
     def restore(self, checkpoint: Arrays) -> None:
         """Continue from saved states."""
-        self.states = self._split(from_arrays(checkpoint, self.states[0]))
+        self.states = self._split(state_from_arrays(checkpoint, self.states[0]))
         self.new_shape = True
 
     def add_slots(self) -> None:
@@ -270,7 +272,7 @@ def _run_loop(
     warmup: int,
     thin: int,
     progress: bool | None,
-    checkpoint: Work,
+    checkpoint: CheckpointedTask,
 ) -> ChainDraws:
     chains = len(keys)
     threaded = _ThreadedChains(problem, keys, state)
@@ -313,15 +315,15 @@ def _run_loop(
                     averages = averages + getattr(info, AVERAGED)
                     kept.append({k: v for k, v in info._asdict().items() if k != AVERAGED})
                 snapshot = partial(_chain_state, threaded.states, done, averages)
-                checkpoint.keep(snapshot, *([] if in_warmup else kept[-1:]))
+                checkpoint.update(snapshot, *([] if in_warmup else kept[-1:]))
                 tick(size, problem.status(info) + (f", {rate:,.0f} sweeps/s" if timed else ""))
         except KeyboardInterrupt:
             if not kept:
                 raise
             interrupted = True
-            checkpoint.flush()
+            checkpoint.save()
         else:
-            checkpoint.end(partial(_chain_state, threaded.states, done, averages))
+            checkpoint.finish(partial(_chain_state, threaded.states, done, averages))
     info = {name: np.concatenate([part[name] for part in kept], axis=1) for name in kept[0]}
     sweeps = info["log_joint"].shape[1] * thin
     return ChainDraws(info, np.asarray(averages) / sweeps, interrupted, rate)
@@ -329,7 +331,7 @@ def _run_loop(
 
 def _chain_state(states: list[Any], done: int, averages: Any) -> Arrays:
     own = {"done": np.asarray(done), "averages": np.asarray(averages)}
-    return {**as_arrays(states), **own}
+    return {**state_to_arrays(states), **own}
 
 
 def _join_buffers(infos: list[Any], rows: int) -> Any:

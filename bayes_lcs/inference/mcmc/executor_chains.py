@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from bayes_lcs.inference.mcmc.driver import ChainDraws, ChainProblem, cache_key, run_chains
-from bayes_lcs.runtime.checkpoints import Arrays, work
+from bayes_lcs.runtime.checkpoints import Arrays, checkpointed_task
 from bayes_lcs.runtime.executors.protocol import Executor
-from bayes_lcs.runtime.executors.worker_problem import PosedElsewhere, pose_elsewhere
+from bayes_lcs.runtime.executors.worker_problem import WorkerProblem, build_on_workers
 from bayes_lcs.runtime.progress import progress_bar
 
 __all__ = ["run_chains_on_executor"]
@@ -49,29 +49,29 @@ def run_chains_on_executor(
     """
     numbers = {"draws": draws, "warmup": warmup, "chains": chains, "thin": thin, "seed": seed}
     with (
-        work("spread-sampling", *cache_key(problem, *numbers.values())) as checkpoint,
+        checkpointed_task("spread-sampling", *cache_key(problem, *numbers.values())) as checkpoint,
         progress_bar("chains", chains, progress) as tick,
     ):
         done: list[Arrays] = list(checkpoint.pieces)
         tick(len(done))
-        placed = pose_elsewhere(executor, build_problem, chains - len(done))
+        placed = build_on_workers(executor, build_problem, chains - len(done))
         try:
             while len(done) < chains:
                 answers = executor.each(placed, _one_chain, (numbers, len(done)))
                 found = [answer for answer in answers if answer is not None]
                 done += found
-                checkpoint.keep(dict, *found)
+                checkpoint.update(dict, *found)
                 tick(len(found))
         finally:
             placed.release()
-        checkpoint.end()
+        checkpoint.finish()
     names = [name for name in done[0] if name not in (AVERAGES, RATE)]
     info = {name: np.concatenate([piece[name] for piece in done]) for name in names}
     averages = np.concatenate([piece[AVERAGES] for piece in done])
     return ChainDraws(info, averages, False, float(sum(piece[RATE] for piece in done)))
 
 
-def _one_chain(params: tuple[dict[str, int], int], worker: PosedElsewhere) -> Arrays | None:
+def _one_chain(params: tuple[dict[str, int], int], worker: WorkerProblem) -> Arrays | None:
     """Run the chain assigned to a worker, given the number of finished chains."""
     numbers, first = params
     chain = first + worker.number

@@ -1,1 +1,1 @@
-"""Executors: this process, worker processes, Dask and JAX devices."""
+"""Executors: this process, local worker processes, Dask clusters and JAX devices."""

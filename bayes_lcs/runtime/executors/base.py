@@ -1,4 +1,4 @@
-"""Base class of the executors, and the merging of sums that they return."""
+"""Base class of the executors, and addition of the sums that they return."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["BaseExecutor", "Blocks", "merge_sums"]
 
 
 class Blocks:
-    """Blocks of an executor: their number in it, how they are loaded, and of what."""
+    """Blocks that an executor loaded, with their loader and keys."""
 
     def __init__(
         self, owner: BaseExecutor, load: Callable[[Any], Any], keys: Sequence[Any]
     ) -> None:
         self.owner = owner
         self.load = load
-        self.keys = keys  # not a list of them: slices of an array are cut when they are asked for
+        self.keys = keys  # not copied to a list: keys may be slices of an array, cut on access
         self.number = owner._next_number()
         self.held: list[Any] = []
 
@@ -32,15 +32,15 @@ class Blocks:
         return len(self.keys)
 
     def release(self) -> None:
-        """Let them go."""
+        """Free the blocks."""
         self.owner._release(self)
         self.keys = ()
 
 
 class BaseExecutor(ABC):
-    """An executor that can be left with ``with``, and is shared by copies of what it was given to.
+    """Base class of executors: context manager, with copies that share its workers.
 
-    scikit-learn's ``clone`` copies the parameters of an estimator; processes and connections
+    scikit-learn's ``clone`` copies the parameters of an estimator, but processes and connections
     cannot be copied.
     """
 
@@ -50,43 +50,43 @@ class BaseExecutor(ABC):
     def __init__(self) -> None:
         self.traffic = Traffic()
         self._closed = False
-        self._hurries = False
-        """Whether it is left after an error or Ctrl-C: then nobody waits for workers to end."""
+        self._kills_workers = False
+        """True after an error or Ctrl-C: `close` does not wait for running tasks."""
         self._numbers = itertools.count()
 
     @property
     @abstractmethod
     def num_workers(self) -> int:
-        """How many calls can be under way at once."""
+        """Number of calls that can run at the same time."""
 
     @abstractmethod
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
-        """``function(task)`` of all tasks, in their order."""
+        """Return ``function(task)`` for all tasks, in order."""
 
     @abstractmethod
     def place(self, load: Callable[[Any], Any], keys: Sequence[Any]) -> Blocks:
-        """Blocks ``load(key)``, each loaded once where it will be worked on."""
+        """Load blocks ``load(key)``, each once, on the workers that will process them."""
 
     @abstractmethod
     def each(
         self, placed: Any, function: Callable[[Any, Any], Any], params: Any = None
     ) -> list[Any]:
-        """``function(params, block)`` of all blocks, in their order."""
+        """Return ``function(params, block)`` for all blocks, in order."""
 
     def close(self) -> None:
-        """End what was begun for it."""
+        """Stop the workers and close connections of this executor."""
         self._closed = True
 
     def _next_number(self) -> int:
         return next(self._numbers)
 
     def _release(self, placed: Blocks) -> None:
-        """Forget some blocks."""
+        """Free blocks."""
         placed.held = []
 
     def _check(self, placed: Any = None) -> None:
         if self._closed:
-            raise ExecutorError(f"this {self.kind} executor is closed; make another one")
+            raise ExecutorError(f"this {self.kind} executor is closed; create a new one")
         if placed is not None and placed.owner is not self:
             raise ExecutorError("these blocks were placed by another executor")
 
@@ -99,7 +99,7 @@ class BaseExecutor(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._hurries = kind is not None
+        self._kills_workers = kind is not None
         self.close()
 
     def __copy__(self) -> Self:
@@ -110,7 +110,7 @@ class BaseExecutor(ABC):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"a {self.kind} executor holds workers and can be neither pickled nor sent elsewhere"
+            f"a {self.kind} executor owns workers and cannot be pickled or sent to another process"
         )
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""`bayes_lcs.executor`: where algorithms in bulk run, by name."""
+"""`bayes_lcs.executor`: create an executor by name."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ KINDS = ("serial", "processes", "dask", "devices")
 
 
 def executor(kind: str = "processes", **options: Any) -> Any:
-    """Somewhere to run algorithms in bulk; leave it with ``with`` or ``close()``.
+    """Create an executor for bulk computations; close it with ``with`` or ``close()``.
 
     Parameters
     ----------
     kind : {"serial", "processes", "dask", "devices"}
-        ``"serial"`` is this process (``threads``, one by default). ``"processes"`` are worker
-        processes on this machine, started by Dask and bound to 127.0.0.1 (``workers``,
-        ``allowed_failures``, ``timeout``). ``"dask"`` is a Dask cluster: ``scheduler`` is a
-        ``distributed.Client`` or an address such as ``"tcp://scheduler:8786"``; without it the
-        cluster is that of ``"processes"``. ``"devices"`` are the devices of JAX (``devices``),
-        after `jax.distributed.initialize` those of all processes, which run the same program.
+        ``"serial"`` is this process. ``"processes"`` are worker processes on this machine, started
+        by Dask (a ``LocalCluster`` that listens on 127.0.0.1). ``"dask"`` is a Dask cluster.
+        ``"devices"`` are the devices of JAX; after `jax.distributed.initialize` those of all hosts,
+        which must run the same program.
     options
-        Of the kind.
+        ``threads`` of ``"serial"`` (default 1). ``workers``, ``allowed_failures`` and ``timeout``
+        of ``"processes"`` and ``"dask"``. ``scheduler`` of ``"dask"``: a ``distributed.Client`` or
+        an address such as ``"tcp://scheduler:8786"``; by default a cluster is started as for
+        ``"processes"``. ``devices`` of ``"devices"`` (default all).
 
     Returns
     -------
     Executor
-        With ``kind``, ``num_workers``, ``traffic`` (calls, and bytes sent and received), and
-        ``close()``. Results do not depend on which one it is, but for rounding.
+        Object with ``kind``, ``num_workers``, ``traffic`` (number of calls, and bytes sent and
+        received), and ``close()``. Results do not depend on the executor, except for rounding.
 
     Notes
     -----
     ``"processes"`` and ``"dask"`` need the extra ``distributed``. Dask sends pickles, which run
-    code: whoever can connect to its scheduler or workers can run any program as you. Use it on
-    machines and in networks whose members you trust, or with TLS, which Dask has.
+    code: anyone who can connect to the scheduler or a worker can run any program as you. On
+    127.0.0.1 this is anyone logged in on the same machine. Use it on machines and in networks whose
+    users you trust, or with Dask's TLS.
 
     Examples
     --------
@@ -48,19 +50,19 @@ def executor(kind: str = "processes", **options: Any) -> Any:
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    made: Executor
+    created: Executor
     if kind == "serial":
         from bayes_lcs.runtime.executors.local import LocalExecutor
 
-        made = LocalExecutor(**options)
+        created = LocalExecutor(**options)
     elif kind in ("processes", "dask"):
         from bayes_lcs.runtime.executors.dask import DaskExecutor
 
         if kind == "processes" and "scheduler" in options:
             raise TypeError("scheduler is an option of executor('dask')")
-        made = DaskExecutor(kind=kind, **options)
+        created = DaskExecutor(kind=kind, **options)
     else:
         from bayes_lcs.runtime.executors.jax_devices import DeviceExecutor
 
-        made = DeviceExecutor(**options)
-    return made
+        created = DeviceExecutor(**options)
+    return created

@@ -1,12 +1,12 @@
-"""The devices of JAX, in this process or in several.
+"""Executor on the devices of JAX, in one process or several.
 
-Blocks and tasks are given to devices in turn. A thread a device calls the functions, with that
-device as JAX's default: what they make with JAX lies there and is worked on there. Functions that
+Blocks and tasks are assigned to devices in turn. Each device has a thread that calls the functions
+with that device as JAX's default, so their arrays are created and processed on it. Functions that
 are one program over all devices use ``mesh`` instead, with `jax.shard_map`.
 
 After `jax.distributed.initialize`, JAX's devices are those of all processes. Each process runs the
-same program; it loads and works on the blocks of its own devices only, and the results are
-exchanged, so that each call returns the same in every process.
+same program, loads and processes the blocks of its own devices only, and exchanges the results, so
+that each call returns the same values in every process.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ import numpy as np
 
 from bayes_lcs.runtime.checkpoints import fingerprint
 from bayes_lcs.runtime.executors.base import BaseExecutor, Blocks
-from bayes_lcs.runtime.executors.multihost import all_parcels, disagreement, spans_processes
-from bayes_lcs.runtime.executors.pickling import opened, packed, packed_error
+from bayes_lcs.runtime.executors.multihost import allgather_bytes, divergence_error, spans_processes
+from bayes_lcs.runtime.executors.pickling import pack, pack_error, unpack
 
 __all__ = ["DeviceExecutor"]
 
 
 class DeviceExecutor(BaseExecutor):
-    """All devices that JAX sees, or some.
+    """Run calls on the devices of JAX.
 
     Parameters
     ----------
     devices
-        Devices, or their number; all of `jax.devices()` by default. Where several processes run
-        together, each must have some of them.
+        Devices, or their number; all of `jax.devices()` by default. With several processes, each
+        must own at least one of them.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class DeviceExecutor(BaseExecutor):
         known = jax.devices()
         if isinstance(devices, int):
             if not 1 <= devices <= len(known):
-                raise ValueError(f"JAX has {len(known)} devices here, {devices} were asked for")
+                raise ValueError(f"JAX has {len(known)} devices here, but devices={devices}")
             known = known[:devices]
         elif devices is not None:
             known = list(devices)
@@ -65,40 +65,41 @@ class DeviceExecutor(BaseExecutor):
         return len(self.devices)
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
-        """``function(task)`` of all tasks, in their order."""
+        """Return ``function(task)`` for all tasks, in order."""
         self._check()
-        return self._everywhere(f"run {_name(function)}", *self._in_turn(function, _Alone(tasks)))
+        results, error = self._call_on_devices(function, _SingleArguments(tasks))
+        return self._share_results(f"run {_name(function)}", results, error)
 
     def place(self, load: Callable[[Any], Any], keys: Sequence[Any]) -> Blocks:
-        """Blocks ``load(key)``, each on the device that will work on it."""
+        """Load blocks ``load(key)``, each on the device that will process it."""
         self._check()
         placed = Blocks(self, load, keys)
-        found, error = self._in_turn(load, _Alone(keys))
-        self._everywhere(f"place {_name(load)}", [None] * len(found), error)
+        found, error = self._call_on_devices(load, _SingleArguments(keys))
+        self._share_results(f"place {_name(load)}", [None] * len(found), error)
         placed.held = found
         return placed
 
     def each(
         self, placed: Any, function: Callable[[Any, Any], Any], params: Any = None
     ) -> list[Any]:
-        """``function(params, block)`` of all blocks, in their order."""
+        """Return ``function(params, block)`` for all blocks, in order."""
         self._check(placed)
         calls = [(params, block) for block in placed.held]
         what = f"each {_name(function)}"
         if self._spans:
             what += f" {fingerprint(params)}"
-        return self._everywhere(what, *self._in_turn(function, calls))
+        return self._share_results(what, *self._call_on_devices(function, calls))
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         super().close()
         for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _in_turn(
+    def _call_on_devices(
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> tuple[list[Any], Exception | None]:
-        """Results of this process's devices, None for those of others, and what went wrong."""
+        """Return the results of this process's devices (None for others), and an error if any."""
         self.traffic.calls += len(calls)
         futures: dict[int, Future[Any]] = {}
         results: list[Any] = [None] * len(calls)
@@ -113,35 +114,36 @@ class DeviceExecutor(BaseExecutor):
             for future in futures.values():
                 future.cancel()
             if self._spans and isinstance(error, Exception):
-                return results, error  # others wait for this process, and must hear of it
+                return results, error  # the other processes wait for it
             raise
         return results, None
 
-    def _everywhere(self, what: str, results: list[Any], error: Exception | None) -> list[Any]:
-        """The results of all processes, in the order of the calls; or the first one's error."""
+    def _share_results(self, what: str, results: list[Any], error: Exception | None) -> list[Any]:
+        """Return the results of all processes in the order of the calls, or raise an error."""
         if not self._spans:
             return results
-        parcel = packed((f"{what} of {len(results)}", results if error is None else []))
-        trouble = b"" if error is None else packed_error(error)
-        said = [opened(one) for one in self._exchanged(packed((parcel, trouble)))]
-        for _, other in said:
+        parcel = pack((f"{what} of {len(results)}", results if error is None else []))
+        failure = b"" if error is None else pack_error(error)
+        received = [unpack(one) for one in self._allgather(pack((parcel, failure)))]
+        for _, other in received:
             if other:
-                raise opened(other)
-        answers = [opened(one) for one, _ in said]
+                raise unpack(other)
+        answers = [unpack(one) for one, _ in received]
+        # Processes that run different calls have diverged.
         if len({name for name, _ in answers}) > 1:
-            raise disagreement([name for name, _ in answers])
+            raise divergence_error([name for name, _ in answers])
         owners = [device.process_index for device in self.devices]
         return [answers[owners[i % self.num_workers]][1][i] for i in range(len(results))]
 
-    def _exchanged(self, parcel: bytes) -> list[bytes]:
-        found = all_parcels(parcel)
+    def _allgather(self, parcel: bytes) -> list[bytes]:
+        found = allgather_bytes(parcel)
         self.traffic.sent += len(parcel)
         self.traffic.received += sum(map(len, found)) - len(parcel)
         return found
 
 
-class _Alone(Sequence[tuple[Any]]):
-    """Values as arguments; each is looked up when its turn comes."""
+class _SingleArguments(Sequence[tuple[Any]]):
+    """Values as tuples of one argument; each value is accessed when it is needed."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self._values = values

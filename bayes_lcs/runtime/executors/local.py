@@ -1,4 +1,4 @@
-"""Everything in this process: one call after the other, or a few at once in threads."""
+"""Executor in this process: one call after the other, or several at a time in threads."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["LocalExecutor"]
 
 
 class LocalExecutor(BaseExecutor):
-    """The plainest executor: others must agree with it.
+    """Run calls in this process; the reference for the other executors.
 
     Parameters
     ----------
     threads
-        Calls under way at once. More than one helps functions that spend their time in compiled
-        code, which lets other threads run.
+        Number of calls at the same time. More than one helps if functions spend their time in
+        compiled code that releases the GIL.
 
     Examples
     --------
@@ -41,12 +41,12 @@ class LocalExecutor(BaseExecutor):
         return self.threads
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
-        """``function(task)`` of all tasks, in their order."""
+        """Return ``function(task)`` for all tasks, in order."""
         self._check()
         return self._calls(function, tasks)
 
     def place(self, load: Callable[[Any], Any], keys: Sequence[Any]) -> Blocks:
-        """Blocks ``load(key)``."""
+        """Load blocks ``load(key)``."""
         self._check()
         placed = Blocks(self, load, keys)
         placed.held = self._calls(load, keys)
@@ -55,12 +55,12 @@ class LocalExecutor(BaseExecutor):
     def each(
         self, placed: Any, function: Callable[[Any, Any], Any], params: Any = None
     ) -> list[Any]:
-        """``function(params, block)`` of all blocks, in their order."""
+        """Return ``function(params, block)`` for all blocks, in order."""
         self._check(placed)
         return self._calls(lambda block: function(params, block), placed.held)
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         super().close()
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,8 +1,8 @@
-"""Processes that run one program together and share a mesh of devices (`jax.distributed`).
+"""Communication of processes that share a mesh of JAX devices (`jax.distributed`).
 
-Each runs the same calls in the same order, and a call that all take part in waits for all. So two
-things must not happen in silence: that one of them is lost, and that they have gone apart (other
-data, other seeds) while their sums are still added up. What is exchanged here says both.
+All processes make the same calls in the same order, and a collective operation waits for all of
+them. Two faults must be reported: a lost process, and processes that have diverged (other data,
+other seeds) although their sums can still be added. The messages exchanged here detect both.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ import numpy as np
 from bayes_lcs.core.errors import ExecutorError
 
 __all__ = [
-    "all_parcels",
+    "allgather_bytes",
     "check_agreement",
-    "disagreement",
-    "naming_lost_processes",
+    "divergence_error",
+    "explain_lost_host",
     "spans_processes",
 ]
 
 
 def spans_processes(mesh: Any) -> bool:
-    """Whether devices of a mesh belong to several processes; all of them must take part."""
+    """Return whether a mesh has devices of several processes; all must have one."""
     import jax
 
     owners = {device.process_index for device in mesh.devices.flat}
     if owners != set(range(jax.process_count())):
         raise ValueError(
-            f"the mesh has devices of processes {sorted(owners)}, but {jax.process_count()} run "
-            "together, and those without a device would wait for ever: take devices of each"
+            f"the mesh has devices of processes {sorted(owners)}, but {jax.process_count()} are "
+            "running, and those without a device would wait for ever: use devices of each process"
         )
     return len(owners) > 1
 
 
 @contextmanager
-def naming_lost_processes() -> Iterator[None]:
-    """Say what a failed collective means to the user."""
+def explain_lost_host() -> Iterator[None]:
+    """Turn the error of a failed collective operation into an `ExecutorError`."""
     import jax
 
     try:
@@ -47,36 +47,36 @@ def naming_lost_processes() -> Iterator[None]:
     except (jax.errors.JaxRuntimeError, ValueError) as error:  # jaxlib raises either
         raise ExecutorError(
             f"process {jax.process_index()} of {jax.process_count()} could not reach all others: "
-            f"one of them has ended or hangs, and its own messages say why ({error})"
+            f"one of them has ended or hangs; see its output for the reason ({error})"
         ) from error
 
 
-def all_parcels(parcel: bytes) -> list[bytes]:
-    """What each process has to say, in their order; every process gets all of it."""
-    sizes = [int(size.view(np.int64)[0]) for size in _gathered(np.array([len(parcel)], np.int64))]
+def allgather_bytes(parcel: bytes) -> list[bytes]:
+    """Return the bytes that each process passed, in order of the processes."""
+    sizes = [int(size.view(np.int64)[0]) for size in _allgather(np.array([len(parcel)], np.int64))]
     padded = np.zeros(max(sizes), np.uint8)
     padded[: len(parcel)] = np.frombuffer(parcel, np.uint8)
-    return [row[:size].tobytes() for row, size in zip(_gathered(padded), sizes, strict=True)]
+    return [row[:size].tobytes() for row, size in zip(_allgather(padded), sizes, strict=True)]
 
 
 def check_agreement(digest: str, what: str) -> None:
-    """Raise in every process if their digests of something differ."""
-    found = all_parcels(f"{what}: {digest}".encode())
+    """Raise an `ExecutorError` in every process if their digests differ."""
+    found = allgather_bytes(f"{what}: {digest}".encode())
     if len(set(found)) > 1:
-        raise disagreement([parcel.decode(errors="replace") for parcel in found])
+        raise divergence_error([parcel.decode(errors="replace") for parcel in found])
 
 
-def disagreement(said: list[str]) -> ExecutorError:
-    """The error of processes that have gone apart."""
+def divergence_error(messages: list[str]) -> ExecutorError:
+    """Return the error for processes that have diverged."""
     return ExecutorError(
-        "the processes of the mesh have gone apart; all must run the same program on the same "
-        f"rows with the same random_state ({'; '.join(sorted(set(said)))})"
+        "the processes of the mesh have diverged; all must run the same program on the same "
+        f"rows with the same random_state ({'; '.join(sorted(set(messages)))})"
     )
 
 
-def _gathered(array: Any) -> Any:
-    """The bytes of every process's array, ``(processes, bytes)``."""
+def _allgather(array: Any) -> Any:
+    """Return the bytes of the arrays of all processes, ``(processes, bytes)``."""
     from jax.experimental.multihost_utils import process_allgather
 
-    with naming_lost_processes():  # as bytes, which JAX leaves alone whatever its precision
+    with explain_lost_host():  # as bytes, which JAX never converts to 32 bits
         return np.ascontiguousarray(process_allgather(array.view(np.uint8)))

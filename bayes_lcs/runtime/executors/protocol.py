@@ -1,10 +1,9 @@
-"""What an algorithm in bulk needs to know of where it runs, and nothing more.
+"""Protocol of executors.
 
-Estimators and inference are handed an executor and never ask which one. It does two things: it
-runs *tasks* that have nothing to do with each other, and it works on *blocks* of rows that were
-placed once and stay where they are, so that only parameters travel out and statistics back
-(`bayes_lcs.runtime.executors.base`). Results come in the order of tasks and
-blocks, so that sums merged in that order are the same with every executor.
+Estimators and inference accept any executor. It runs independent *tasks*, and it applies functions
+to *blocks* of rows that were loaded once on a worker and stay there, so that only parameters and
+statistics are sent (`bayes_lcs.runtime.executors.base`). Results are returned in the order of tasks
+and blocks, so that sums added in that order are the same with every executor.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ __all__ = ["Executor", "Placed", "Traffic"]
 
 @dataclass
 class Traffic:
-    """What went to workers and came back since the executor was made.
+    """Number of calls and bytes since the executor was created.
 
     Attributes
     ----------
     calls
-        Tasks, loads and looks at blocks, repeated ones too.
+        Number of tasks, loaded blocks and calls on blocks, including repeated ones.
     sent, received
-        Bytes of their arguments and results; 0 where nothing has to be sent.
+        Bytes of arguments and results; 0 if nothing has to be sent.
     repeated
-        How many of the calls were made again because a worker was lost; 0 where others see to it.
+        Number of calls repeated because a worker was lost; 0 if this is not counted.
     """
 
     calls: int = 0
@@ -37,55 +36,54 @@ class Traffic:
 
 
 class Placed(Protocol):
-    """Blocks that were loaded where they will be worked on."""
+    """Blocks that were loaded on the workers that will process them."""
 
     @property
     def num_blocks(self) -> int:
         """Number of blocks."""
 
     def release(self) -> None:
-        """Let them go; what holds memory for them may forget them."""
+        """Free the memory of the blocks."""
 
 
 class Executor(Protocol):
-    """Whoever runs functions, here or elsewhere.
+    """Executor of functions, in this process or on workers.
 
-    Functions must be importable by name where they run, or `functools.partial` of such ones:
-    neither lambdas nor functions within functions. What they take and return must be picklable.
-    An error in a function is raised here as it was raised there.
+    Functions must be importable by name on the worker, or `functools.partial` of such functions:
+    neither lambdas nor nested functions. Arguments and results must be picklable. An error in a
+    function is raised again in the calling process.
     """
 
     @property
     def kind(self) -> str:
-        """Its name in `bayes_lcs.executor`."""
+        """Name of the kind, as in `bayes_lcs.executor`."""
 
     @property
     def num_workers(self) -> int:
-        """How many calls can be under way at once."""
+        """Number of calls that can run at the same time."""
 
     @property
     def traffic(self) -> Traffic:
-        """What was sent and received so far."""
+        """Calls and bytes sent and received so far."""
 
     @property
     def mesh(self) -> Any:
-        """The JAX mesh that it works on, if it does; else None."""
+        """JAX mesh of the devices, or None."""
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Any]:
-        """``function(task)`` of all tasks, in their order."""
+        """Return ``function(task)`` for all tasks, in order."""
 
     def place(self, load: Callable[[Any], Any], keys: Sequence[Any]) -> Placed:
-        """Blocks ``load(key)``, each loaded once by the worker that will work on it.
+        """Load blocks ``load(key)``, each once, on the worker that will process it.
 
-        A key is what a block is made of: a slice of an array, which is then sent once, or the name
-        of a piece of a file, which the worker reads itself. It is asked for again if a worker is
-        lost.
+        A key is either a slice of an array, which is sent once, or the name of a part of a file,
+        which the worker reads. It is used again if a worker is lost.
         """
 
     def each(
         self, placed: Placed, function: Callable[[Any, Any], Any], params: Any = None
     ) -> list[Any]:
-        """``function(params, block)`` of all blocks, in their order."""
+        """Return ``function(params, block)`` for all blocks, in order."""
 
     def close(self) -> None:
-        """End what was begun for it."""
+        """Stop the workers and close connections of this executor."""

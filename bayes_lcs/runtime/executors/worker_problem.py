@@ -1,4 +1,4 @@
-"""Problems that are posed where they are worked on: what they are made of is sent once."""
+"""Build a sampling problem once on each worker, so that only keys and results are sent."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ import jax.numpy as jnp
 
 from bayes_lcs.runtime.executors.protocol import Executor, Placed
 
-__all__ = ["PosedElsewhere", "pose_elsewhere"]
+__all__ = ["WorkerProblem", "build_on_workers"]
 
 
-class PosedElsewhere(NamedTuple):
-    """A problem in the hands of one worker.
+class WorkerProblem(NamedTuple):
+    """Problem that was built on one worker.
 
     Attributes
     ----------
     number
-        Of the worker, from 0.
+        Number of the worker, from 0.
     problem
-        As it was posed there.
+        The problem.
     """
 
     number: int
     problem: Any
 
 
-def pose_elsewhere(executor: Executor, pose: Callable[[], Any], most: int) -> Placed:
-    """Let every worker, or as many as will have work, pose the problem and keep it.
+def build_on_workers(executor: Executor, build: Callable[[], Any], max_workers: int) -> Placed:
+    """Build the problem on every worker, but on at most ``max_workers`` of them.
 
     Parameters
     ----------
-    pose
-        Poses it: it is sent in place of the problem's arrays, which need 64 bits.
-    most
-        More workers than this would be idle.
+    build
+        Builds the problem. It is sent instead of the problem's arrays, which need 64 bits.
+    max_workers
+        Number of workers for which there are chains.
     """
-    numbers = range(max(min(executor.num_workers, most), 1))
-    return executor.place(partial(_posed, pose), list(numbers))
+    numbers = range(max(min(executor.num_workers, max_workers), 1))
+    return executor.place(partial(_build, build), list(numbers))
 
 
-def _posed(pose: Callable[[], Any], number: int) -> PosedElsewhere:
-    problem: Any = pose()
+def _build(build: Callable[[], Any], number: int) -> WorkerProblem:
+    problem: Any = build()
     if len(jax.devices()) > 1:
-        # Chains move in threads of their own, which do not know which device is theirs.
+        # Chains run in threads of their own, which do not inherit JAX's default device.
         with jax.enable_x64(True):
             mine = jnp.zeros(()).device
             problem = replace(problem, data=jax.device_put(problem.data, mine))
-    return PosedElsewhere(number, problem)
+    return WorkerProblem(number, problem)

@@ -13,7 +13,7 @@ from bayes_lcs.inference.ais import driver, partition
 from bayes_lcs.inference.ais.ais import Schedule, anneal
 from bayes_lcs.inference.ais.executor_chains import BATCH, ExecutorAnnealing
 from bayes_lcs.runtime.executors.local import LocalExecutor
-from bayes_lcs.runtime.interrupts import RunsInterrupted
+from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 
 TEMPERATURES = Schedule(np.linspace(0.0, 1.0, 6), 0.1)
 CHAINS = 2 * BATCH + 1
@@ -77,7 +77,7 @@ def test_batches_are_kept_at_ctrl_c_and_taken_up(build_problem, problem, tmp_pat
     _, plain = anneal(problem, TEMPERATURES, **settings)
     with LocalExecutor() as executor, ExecutorAnnealing(executor, build_problem) as spread:
         calls = interrupted_at(executor, monkeypatch, 3)
-        with bl.checkpoints(tmp_path), pytest.raises(RunsInterrupted) as stopped:
+        with bl.checkpoints(tmp_path), pytest.raises(PartialResultInterrupt) as stopped:
             spread(problem, TEMPERATURES, **settings)
         np.testing.assert_allclose(stopped.value.log_weights, plain[: 2 * BATCH], rtol=1e-12)
         with bl.checkpoints(tmp_path):

@@ -198,7 +198,7 @@ def test_checkpoints_of_another_start_are_refused(tmp_path):
     table = small_table(0)
     settings = {"draws": 3, "chains": 1, "progress": False}
     with bl.checkpoints(tmp_path) as kept:
-        kept.is_worth_keeping = lambda seconds: True
+        kept.is_worth_saving = lambda seconds: True
         draw_posterior(MODEL, table, **settings, start="apart")
     with bl.checkpoints(tmp_path), pytest.raises(bl.DataError, match="another run"):
         draw_posterior(MODEL, table, **settings, start="grown")

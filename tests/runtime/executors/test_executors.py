@@ -86,7 +86,7 @@ def test_a_slow_worker_is_waited_for(anywhere, tmp_path):
 
 def test_copies_share_it_and_pickles_are_refused(anywhere):
     assert copy.deepcopy(anywhere) is anywhere is copy.copy(anywhere)
-    with pytest.raises(TypeError, match="holds workers"):
+    with pytest.raises(TypeError, match="owns workers"):
         pickle.dumps(anywhere)
     assert anywhere.kind in repr(anywhere)
 

@@ -100,7 +100,7 @@ def test_processes_that_have_gone_apart_are_told_so(scene):
     for answers in said:
         assert answers, errors
         assert answers[0]["error"] == "ExecutorError"
-        assert "gone apart" in answers[0]["message"]
+        assert "have diverged" in answers[0]["message"]
 
 
 @pytest.mark.slow
