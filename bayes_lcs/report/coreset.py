@@ -21,7 +21,7 @@ FloatArray = NDArray[np.float64]
 
 MOST_COLUMNS = 50
 """Columns whose ranges a page shows."""
-MOST_POINTS = 3000
+MAX_POINTS = 3000
 """Points that a page draws; the heaviest."""
 LONGEST_LABEL = 18
 """Characters of a name that fit beside an axis, whatever they are."""
@@ -46,7 +46,7 @@ def coreset_page(small: Coreset, names: Sequence[str], origin: Origin | None = N
     """
     points: FloatArray = np.asarray(small.points, dtype=np.float64)
     given = origin or Origin()
-    drawn = np.argsort(-small.weights, kind="stable")[:MOST_POINTS]
+    drawn = np.argsort(-small.weights, kind="stable")[:MAX_POINTS]
     return render(
         "coreset.html.j2",
         title=f"bayes_lcs: coreset of {given.name or 'a table'}",

@@ -140,7 +140,7 @@ def kmeans_job(executor: Any, job: Job, enough: float, repeats: int) -> Timed:
     points = made_points(job.rows)
     start = points[np.random.default_rng(1).choice(job.rows, COMPONENTS, replace=False)]
     began = time.perf_counter()
-    lloyd = lloyd_blocks.LloydOnBlocks.of_array(executor, points, np.ones(job.rows))
+    lloyd = lloyd_blocks.DistributedLloyd.from_array(executor, points, np.ones(job.rows))
     place = time.perf_counter() - began
     with closing(lloyd):
         before = executor.traffic.sent, executor.traffic.received

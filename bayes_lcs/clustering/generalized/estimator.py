@@ -33,8 +33,8 @@ from bayes_lcs.clustering.generalized.learners.stump import StumpLearner
 from bayes_lcs.clustering.generalized.mixed_columns import (
     ColumnKinds,
     MixedRows,
+    encode_mixed,
     learn_kinds,
-    mixed_rows,
 )
 
 __all__ = ["GeneralizedClusterer"]
@@ -52,11 +52,11 @@ MAX_REFILLS = 10
 """Iterations of a run in which clusters that have lost all rows are given one."""
 MAX_RESTARTS = 10
 """Other starts that are tried with a learner that fails on the first."""
-KEPT_START = 0.3
+TESTED_AGREEMENT = 0.3
 """Agreement of the result with the start, beyond chance, from which on memorising is tested."""
 MEMORISED = 0.8
 """Agreement with random clusters beyond chance from which on a learner memorises."""
-MOSTLY_KEPT = 0.8
+STUCK_AGREEMENT = 0.8
 """Agreement with the start beyond chance from which on other starts are tried."""
 OTHER_STARTS, OTHER_ITERATIONS = 3, 10
 """Runs from other starts that show whether the result depends on the start, and their length."""
@@ -230,7 +230,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         del y
         self._validate_params()
-        learner = _learner(self.learner)
+        learner = _check_learner(self.learner)
         self._kinds: ColumnKinds
         self._kinds, every = learn_kinds(self, X, self.nominal)
         used = np.ones(every.num_rows, bool)
@@ -247,7 +247,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         rng = check_random_state(self.random_state)
         # Runs from one given start would be the same.
         num_runs = self.n_init if isinstance(self.init, str) else 1
-        runs = [self._run(learner, rows, weights, used, rng) for _ in range(num_runs)]
+        runs = [self._iterate(learner, rows, weights, used, rng) for _ in range(num_runs)]
         best = runs[0]
         for run in runs[1:]:
             # Runs that differ by rounding are equal, and the first is kept.
@@ -258,7 +258,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.trace_, self.n_iter_ = best.trace, len(best.trace)
         self.n_clusters_ = len(np.unique(best.labels))
         # Learners with scores of rows ascend an objective: where they end, they have done so.
-        is_tested = not hasattr(best.fitted, "row_scores") and best.kept >= KEPT_START
+        is_tested = not hasattr(best.fitted, "row_scores") and best.kept >= TESTED_AGREEMENT
         self.memorised_ = is_tested and _memorises(learner, rows, self.n_clusters)
         self.start_dependent_ = self.memorised_ or (
             is_tested and self._depends_on_start(learner, rows, weights, used, runs, best)
@@ -299,7 +299,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self
 
-    def _run(
+    def _iterate(
         self,
         learner: Learner,
         rows: MixedRows,
@@ -310,7 +310,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ) -> _Run:
         """Iterate from one start."""
         max_iter = self.max_iter if max_iter is None else max_iter
-        start = shares = self._start(rows, weights, used, rng)
+        start = shares = self._initial_shares(rows, weights, used, rng)
         given: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
         trace: list[Step] = []
         converged, reason = False, f"max_iter={max_iter} iterations were made"
@@ -325,7 +325,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                     # A start may hold too few rows of a cluster; another one may not.
                     left = min(MAX_RESTARTS, max_iter - 1) - iteration
                     if isinstance(self.init, str) and left > 0:
-                        start = shares = self._start(rows, weights, used, rng)
+                        start = shares = self._initial_shares(rows, weights, used, rng)
                         continue
                     raise
                 reason = f"the learner failed in iteration {iteration + 1}: {error}"
@@ -363,7 +363,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """Test whether runs from other starts keep these too, and none ends in the same result."""
         if (
             not isinstance(self.init, str)
-            or best.kept < MOSTLY_KEPT
+            or best.kept < STUCK_AGREEMENT
             or not _has_enough_rows(rows, self.n_clusters)
         ):
             return False
@@ -374,7 +374,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             warnings.simplefilter("ignore")
             for _ in range(len(others), OTHER_STARTS):
                 try:
-                    others.append(self._run(learner, rows, weights, used, rng, max_iter))
+                    others.append(self._iterate(learner, rows, weights, used, rng, max_iter))
                 except Exception:  # a learner may refuse every other start; this tells nothing
                     break
         if not others:
@@ -382,11 +382,11 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ends = [adjusted_rand_score(best.labels, run.labels) for run in others]
         starts = [adjusted_rand_score(best.labels, run.start.argmax(axis=1)) for run in others]
         # A result that other starts are drawn to is more than its own start.
-        is_reached = any(
+        is_attractor = any(
             end >= SAME_RESULT > start for end, start in zip(ends, starts, strict=True)
         )
         kept = np.median([run.kept for run in others])
-        return bool(kept >= MOSTLY_KEPT and np.mean(ends) < SAME_RESULT and not is_reached)
+        return bool(kept >= STUCK_AGREEMENT and np.mean(ends) < SAME_RESULT and not is_attractor)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Score rows by the learner; higher is better.
@@ -417,18 +417,18 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Mean over the rows.
         """
         del y
-        rows = self._rows(X)
+        rows = self._encode(X)
         weights = None if sample_weight is None else _check_weights(sample_weight, rows.num_rows)
         return _score(self.learner_, rows, weights)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Assign a cluster to each row, seen or not."""
-        rows = self._rows(X)
+        rows = self._encode(X)
         return self.learner_.assign(rows)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Compute how far each row belongs to each cluster."""
-        rows = self._rows(X)
+        rows = self._encode(X)
         return self.learner_.shares(rows)
 
     def __sklearn_tags__(self) -> Any:
@@ -437,16 +437,16 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         return tags
 
-    def _rows(self, X: Any) -> MixedRows:
+    def _encode(self, X: Any) -> MixedRows:
         check_is_fitted(self)
-        return mixed_rows(self, X, self._kinds)
+        return encode_mixed(self, X, self._kinds)
 
     def _shares(self, fitted: FittedLearner, rows: MixedRows) -> FloatArray:
         if self.assignment == "weighted":
             return fitted.shares(rows)
         return _one_hot(fitted.assign(rows), self.n_clusters)
 
-    def _start(
+    def _initial_shares(
         self,
         rows: MixedRows,
         weights: FloatArray | None,
@@ -468,7 +468,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             labels[rng.permutation(rows.num_rows)[: self.n_clusters]] = np.arange(self.n_clusters)
             return _one_hot(labels, self.n_clusters)
         # Distinct rows, drawn by their weights: repeated rows and weighted rows start alike.
-        distinct, inverse = _distinct(rows)
+        distinct, inverse = _distinct_rows(rows)
         held = np.bincount(inverse, weights=weights)
         enough = len(distinct) >= self.n_clusters
         chosen = distinct[
@@ -482,7 +482,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return shares
 
 
-def _learner(given: Any) -> Learner:
+def _check_learner(given: Any) -> Learner:
     if isinstance(given, str):
         if given not in LEARNERS:
             raise ValueError(f"learner must be one of {', '.join(LEARNERS)}, got {given!r}")
@@ -517,7 +517,7 @@ def _check_weights(sample_weight: Any, num_rows: int) -> FloatArray:
     return np.asarray(weights)
 
 
-def _distinct(rows: MixedRows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _distinct_rows(rows: MixedRows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """First index of each distinct row, in the order of their values, and the inverse."""
     table = np.hstack([rows.numbers, rows.codes])
     _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
@@ -542,7 +542,7 @@ def _memorises(learner: Learner, rows: MixedRows, num_clusters: int) -> bool:
     """
     if not _has_enough_rows(rows, num_clusters):
         return False
-    first, _ = _distinct(rows)
+    first, _ = _distinct_rows(rows)
     distinct = rows.take(first)
     rng = np.random.RandomState(0)
     agreement = []
@@ -558,7 +558,7 @@ def _memorises(learner: Learner, rows: MixedRows, num_clusters: int) -> bool:
 
 def _has_enough_rows(rows: MixedRows, num_clusters: int) -> bool:
     """Return whether there are enough distinct rows to test a learner."""
-    return num_clusters > 1 and len(_distinct(rows)[0]) >= max(10, 4 * num_clusters)
+    return num_clusters > 1 and len(_distinct_rows(rows)[0]) >= max(10, 4 * num_clusters)
 
 
 def _beyond_chance(a: NDArray[np.int64], b: NDArray[np.int64], num_clusters: int) -> float:

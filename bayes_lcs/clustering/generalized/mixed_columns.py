@@ -16,7 +16,7 @@ from bayes_lcs.io.frames import as_frame, select_known
 from bayes_lcs.io.open_tables import is_streamed
 from bayes_lcs.io.options import Notes
 
-__all__ = ["ColumnKinds", "MixedRows", "learn_kinds", "mixed_rows"]
+__all__ = ["ColumnKinds", "MixedRows", "encode_mixed", "learn_kinds"]
 
 FloatArray = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class ColumnKinds:
     names: tuple[NDArray[Any], ...]
 
 
-def _frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
+def _validate_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     names = None if reset else getattr(estimator, "feature_names_in_", None)
     X = select_known(as_frame(X, names), names)
     if isinstance(X, pd.DataFrame):
@@ -84,7 +84,7 @@ def learn_kinds(
     """Which columns are names: those that are not numbers, or those that are listed."""
     # Reading a file has announced its missing cells.
     notes = Notes(counts_empty=not is_streamed(X))
-    frame = _frame(estimator, X, reset=True)
+    frame = _validate_frame(estimator, X, reset=True)
     if isinstance(nominal, str):
         places = [
             f
@@ -93,7 +93,7 @@ def learn_kinds(
             or pd.api.types.is_bool_dtype(frame.dtypes.iloc[f])
         ]
     else:
-        places = sorted(_place(frame, column) for column in nominal)
+        places = sorted(_column_index(frame, column) for column in nominal)
     names = tuple(learn_categories(frame.iloc[:, f], None, str(frame.columns[f])) for f in places)
     kinds = ColumnKinds(tuple(places), names)
     rows = _encode(frame, kinds, notes)
@@ -101,12 +101,12 @@ def learn_kinds(
     return kinds, rows
 
 
-def mixed_rows(estimator: Any, X: Any, kinds: ColumnKinds) -> MixedRows:
+def encode_mixed(estimator: Any, X: Any, kinds: ColumnKinds) -> MixedRows:
     """Rows coded as those were of which the kinds were learned."""
-    return _encode(_frame(estimator, X, reset=False), kinds)
+    return _encode(_validate_frame(estimator, X, reset=False), kinds)
 
 
-def _place(frame: pd.DataFrame, column: Any) -> int:
+def _column_index(frame: pd.DataFrame, column: Any) -> int:
     if column in frame.columns:
         return list(frame.columns).index(column)
     raise ValueError(f"nominal names a column {column!r}, but X has {list(frame.columns)}")

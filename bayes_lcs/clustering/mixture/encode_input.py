@@ -24,7 +24,7 @@ from bayes_lcs.io.frames import as_frame, select_known
 from bayes_lcs.io.open_tables import is_streamed
 from bayes_lcs.io.options import Notes, add_empty_cell, as_list
 
-__all__ = ["WeightedRows", "code_input", "decoded"]
+__all__ = ["WeightedRows", "encode_input", "inverse_transform"]
 
 FloatArray = NDArray[np.float64]
 Categories = list[NDArray[Any]]
@@ -42,7 +42,7 @@ class WeightedRows(NamedTuple):
         return float(self.table.num_rows if self.weights is None else self.weights.sum())
 
 
-def code_input(
+def encode_input(
     estimator: Any,
     X: Any,
     sample_weight: Any,
@@ -80,18 +80,18 @@ def code_input(
     if issparse(X):
         matrix = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None)
         if weights is not None:
-            matrix, weights = _positive(matrix, weights)
+            matrix, weights = _drop_zero_weights(matrix, weights)
         if known is not None:
             table = encode_sparse_by(matrix, known, missing, unknown=unknown)
             return WeightedRows(table, weights), known
         values = np.array([0, 1], np.int64)
         return WeightedRows(encode_sparse(matrix), weights), [values] * matrix.shape[1]
-    columns, names = _columns(estimator, X, reset=reset)
+    columns, names = _validate_columns(estimator, X, reset=reset)
     if weights is not None:
-        columns, weights = _positive_columns(columns, weights)
+        columns, weights = _drop_zero_weight_columns(columns, weights)
     if known is None:
         if not isinstance(estimator.categories, str):
-            known = _given_categories(estimator.categories, len(columns))
+            known = _check_categories(estimator.categories, len(columns))
         else:
             unknown = "missing"
             known = [
@@ -118,12 +118,13 @@ def _check_measurements(values: Categories, names: Sequence[Any], categorical: A
     check_measurements(dict(zip(map(str, names), values, strict=True)), declared)
 
 
-def decoded(rows: NDArray[np.int64], categories: Categories) -> NDArray[Any]:
+def inverse_transform(rows: NDArray[np.int64], categories: Categories) -> NDArray[Any]:
     """Return rows of codes as rows of values.
 
     Examples
     --------
-    >>> decoded(np.array([[1, 0]]), [np.array([3, 7]), np.array(["a"], dtype=object)]).tolist()
+    >>> categories = [np.array([3, 7]), np.array(["a"], dtype=object)]
+    >>> inverse_transform(np.array([[1, 0]]), categories).tolist()
     [[7, 'a']]
     """
     numbers = all(values.dtype.kind in "biuf" for values in categories)
@@ -134,7 +135,7 @@ def decoded(rows: NDArray[np.int64], categories: Categories) -> NDArray[Any]:
     return result
 
 
-def _columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[Any], list[str]]:
+def _validate_columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[Any], list[str]]:
     if isinstance(X, pd.DataFrame):
         if X.columns.has_duplicates:
             twice = X.columns[X.columns.duplicated()][0]
@@ -152,19 +153,21 @@ def _columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[Any], list[st
     return columns, names
 
 
-def _positive(matrix: Any, weights: FloatArray) -> tuple[Any, FloatArray]:
+def _drop_zero_weights(matrix: Any, weights: FloatArray) -> tuple[Any, FloatArray]:
     kept = np.flatnonzero(weights > 0)
     return (matrix, weights) if len(kept) == len(weights) else (matrix[kept], weights[kept])
 
 
-def _positive_columns(columns: list[Any], weights: FloatArray) -> tuple[list[Any], FloatArray]:
+def _drop_zero_weight_columns(
+    columns: list[Any], weights: FloatArray
+) -> tuple[list[Any], FloatArray]:
     kept = weights > 0
     if kept.all():
         return columns, weights
     return [column[kept] for column in columns], weights[kept]
 
 
-def _given_categories(categories: Any, num_columns: int) -> Categories:
+def _check_categories(categories: Any, num_columns: int) -> Categories:
     if len(categories) != num_columns:
         raise ValueError(f"categories lists {len(categories)} columns, but X has {num_columns}")
     known = []

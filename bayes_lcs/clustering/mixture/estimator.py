@@ -20,18 +20,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from bayes_lcs.clustering.mixture.encode_input import WeightedRows, code_input, decoded
+from bayes_lcs.clustering.mixture.encode_input import WeightedRows, encode_input, inverse_transform
 from bayes_lcs.clustering.mixture.fit import (
-    Before,
     FittedMixture,
-    RowsInMemory,
+    InMemoryData,
+    WarmStart,
     best_result,
-    e_step_of,
+    compute_statistics,
     fit_mixture,
+    make_e_step,
     row_sums,
-    statistics_of,
 )
-from bayes_lcs.clustering.mixture.out_of_core import rows_of_files
+from bayes_lcs.clustering.mixture.out_of_core import open_out_of_core
 from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.data.rows.encoded_dataset import CodedFiles
@@ -48,7 +48,7 @@ __all__ = ["MixtureClusterer"]
 
 FloatArray = NDArray[np.float64]
 
-MOST_ROWS_IN_DOUBLE = 1 << 15
+MAX_ROWS_IN_DOUBLE = 1 << 15
 """With ``precision="auto"``, more distinct rows than these are worked on in mixed precision."""
 
 
@@ -274,13 +274,13 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self._validate_params()
         before = None
         if self.warm_start and hasattr(self, "weights_"):
-            before = Before(self.categories_, self._parameters, self._fitted_weight)
-        data = self._code(X, sample_weight, reset=True, before=before)
+            before = WarmStart(self.categories_, self._parameters, self._fitted_weight)
+        data = self._encode(X, sample_weight, reset=True, before=before)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        with e_step_of(data, self.executor, self._precision) as (e_step, self.plan_):
-            known = RowsInMemory(data)
-            self._keep(fit_mixture(self, known, e_step, rng, before, self.categories_))
+        with make_e_step(data, self.executor, self._precision) as (e_step, self.plan_):
+            known = InMemoryData(data)
+            self._set_result(fit_mixture(self, known, e_step, rng, before, self.categories_))
         self._fitted_weight = data.total
         self._stepwise = None
         return self
@@ -360,10 +360,10 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 options=CsvOptions(encoding, delimiter, header),
             )
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        with rows_of_files(source, self._precision, memory, folder, self.executor) as rows:
+        with open_out_of_core(source, self._precision, memory, folder, self.executor) as rows:
             categories = list(rows.values.values())
             rng = np.random.default_rng(seed)
-            self._keep(fit_mixture(self, rows, rows.e_step, rng, None, categories))
+            self._set_result(fit_mixture(self, rows, rows.e_step, rng, None, categories))
             self._fitted_weight = rows.e_step.weight
             self.feature_names_in_ = np.array(list(rows.values), dtype=object)
         self.n_features_in_, self.categories_ = len(categories), categories
@@ -394,8 +394,8 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "weights_"):
             return self.fit(X, y, sample_weight)
         self._validate_params()
-        data = self._code(X, sample_weight, reset=False)
-        with e_step_of(data, self.executor, lambda _: "double") as (e_step, _):
+        data = self._encode(X, sample_weight, reset=False)
+        with make_e_step(data, self.executor, lambda _: "double") as (e_step, _):
             statistics = e_step.statistics([self._parameters])[0]
         self._stepwise, parameters = stepwise_step(
             self._model, self._stepwise_state(), statistics, data.total, self.decay
@@ -423,15 +423,15 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples, n_components)
             Rows add up to one.
         """
-        return self._map(X, responsibilities)
+        return self._map_rows(X, responsibilities)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """The most probable cluster of each row; see `predict_proba`."""
-        return self._map(X, lambda joint: joint.argmax(axis=1))
+        return self._map_rows(X, lambda joint: joint.argmax(axis=1))
 
     def score_samples(self, X: Any) -> FloatArray:
         """``log p(x)`` of each row, in nats; missing cells are summed out."""
-        return self._map(X, log_density)
+        return self._map_rows(X, log_density)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean of `score_samples`."""
@@ -468,16 +468,16 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"n_samples must be at least 1, got {n_samples}")
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rows, components, _ = self._model.simulate(int(n_samples), seed, self._parameters)
-        return decoded(rows, self.categories_), components
+        return inverse_transform(rows, self.categories_), components
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
         """Bayesian information criterion on some rows; less is better."""
-        data = self._code_fitted(X, sample_weight)
+        data = self._encode_fitted(X, sample_weight)
         return information_criteria.bic(*row_sums(data, self._model, self._parameters)[:3])
 
     def icl(self, X: Any, sample_weight: Any = None) -> float:
         """BIC plus twice the entropy of the clusters of the rows; less is better."""
-        data = self._code_fitted(X, sample_weight)
+        data = self._encode_fitted(X, sample_weight)
         return information_criteria.icl(*row_sums(data, self._model, self._parameters))
 
     def cheeseman_stutz(self, X: Any, sample_weight: Any = None) -> float:
@@ -485,8 +485,8 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         It needs ``prior > 0``, and is meant for the rows that the mixture was fitted to.
         """
-        data = self._code_fitted(X, sample_weight)
-        statistics = statistics_of(data, self._parameters)
+        data = self._encode_fitted(X, sample_weight)
+        statistics = compute_statistics(data, self._parameters)
         return information_criteria.cheeseman_stutz(self._model, self._parameters, statistics)
 
     def standard_errors(
@@ -532,7 +532,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         if method not in ("information", "bootstrap"):
             raise ValueError(f"method must be 'information' or 'bootstrap', got {method!r}")
-        data = self._code_fitted(X, sample_weight)
+        data = self._encode_fitted(X, sample_weight)
         plan = plan_rows(data.table, data.weights)
         if method == "information":
             weights, cells = standard_errors.information_errors(
@@ -578,25 +578,27 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     # Input ----------------------------------------------------------------------------------------
 
-    def _code(self, X: Any, sample_weight: Any, *, reset: bool, before: Any = None) -> WeightedRows:
+    def _encode(
+        self, X: Any, sample_weight: Any, *, reset: bool, before: Any = None
+    ) -> WeightedRows:
         known = None if reset else self.categories_
         more = None if before is None else before[0]
-        coded, categories = code_input(self, X, sample_weight, known=known, more=more)
+        coded, categories = encode_input(self, X, sample_weight, known=known, more=more)
         if reset:
             self.categories_ = categories
         return coded
 
-    def _code_fitted(self, X: Any, sample_weight: Any = None) -> WeightedRows:
+    def _encode_fitted(self, X: Any, sample_weight: Any = None) -> WeightedRows:
         check_is_fitted(self)
-        return self._code(X, sample_weight, reset=False)
+        return self._encode(X, sample_weight, reset=False)
 
-    def _map(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
-        data = self._code_fitted(X)
+    def _map_rows(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
+        data = self._encode_fitted(X)
         return map_rows(self._parameters, data.table, function)
 
     # Output ---------------------------------------------------------------------------------------
 
-    def _keep(self, fitted: FittedMixture) -> None:
+    def _set_result(self, fitted: FittedMixture) -> None:
         best = best_result(fitted.results)
         self._set_parameters(fitted.model, best.parameters)
         self.results_ = fitted.results
@@ -633,7 +635,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _precision(self, num_rows: int) -> Any:
         if self.precision != "auto":
             return self.precision
-        return "double" if num_rows <= MOST_ROWS_IN_DOUBLE else "mixed"
+        return "double" if num_rows <= MAX_ROWS_IN_DOUBLE else "mixed"
 
     def _stepwise_state(self) -> StepwiseState:
         """Where `partial_fit` goes on: after `fit`, with the statistics of its last pass."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.clustering.mixture.encode_input import WeightedRows
-from bayes_lcs.clustering.mixture.parameters import extended, given_start
+from bayes_lcs.clustering.mixture.parameters import extend_to_new_categories, parse_init
 from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference.em import information_criteria
@@ -28,21 +28,21 @@ from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 from bayes_lcs.runtime.executors.protocol import Executor
 
 __all__ = [
-    "Before",
     "FitData",
     "FittedMixture",
-    "RowsInMemory",
+    "InMemoryData",
+    "WarmStart",
     "best_result",
-    "e_step_of",
+    "compute_statistics",
     "fit_mixture",
-    "mixture_of",
+    "make_e_step",
+    "make_model",
     "row_sums",
-    "statistics_of",
 ]
 
 FloatArray = NDArray[np.float64]
 
-MOST_COMPONENTS = 64
+MAX_COMPONENTS = 64
 PATIENCE = 2
 """``n_components="auto"`` stops after so many numbers of components that are no better."""
 
@@ -85,7 +85,7 @@ class FitData(Protocol):
         """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
 
 
-class RowsInMemory:
+class InMemoryData:
     """Coded rows, as what a fit needs to know of them."""
 
     def __init__(self, data: WeightedRows) -> None:
@@ -99,7 +99,7 @@ class RowsInMemory:
 
     def statistics(self, parameters: MixtureParameters) -> MixtureStatistics:
         """Expected counts, in double precision."""
-        return statistics_of(self.data, parameters)
+        return compute_statistics(self.data, parameters)
 
     def row_sums(
         self, model: MultinomialMixture, parameters: MixtureParameters
@@ -109,7 +109,7 @@ class RowsInMemory:
 
 
 @contextmanager
-def e_step_of(
+def make_e_step(
     data: WeightedRows, executor: Executor | None, precision: Callable[[int], Any]
 ) -> Iterator[tuple[Any, PatternPlan | None]]:
     """Whoever takes statistics of rows in memory, all cores or the executor, and their layout.
@@ -135,7 +135,7 @@ def e_step_of(
     yield PlanExecutor(plan, precision(plan.num_distinct)), plan
 
 
-class Before(NamedTuple):
+class WarmStart(NamedTuple):
     """What an earlier fit found, to begin with: values of the columns, parameters, rows' weight."""
 
     categories: list[NDArray[Any]]
@@ -177,15 +177,15 @@ def fit_mixture(
     data: FitData,
     executor: Any,
     rng: np.random.Generator,
-    before: Before | None,
+    before: WarmStart | None,
     categories: list[NDArray[Any]],
 ) -> FittedMixture:
     """Fit one number of components, or several and keep the best."""
     schema = data.schema
     counts = data.counts()
 
-    def run(model: MultinomialMixture, before: Before | None) -> FittedMixture:
-        starts = _starts(options, model, counts, rng, before, categories)
+    def run(model: MultinomialMixture, before: WarmStart | None) -> FittedMixture:
+        starts = _initial_parameters(options, model, counts, rng, before, categories)
         if before is not None:
             starts = [
                 leave_boundary(model, start, before.weight, lambda at: executor.statistics([at])[0])
@@ -194,15 +194,15 @@ def fit_mixture(
         is_drawn = before is None and isinstance(options.init, str)
         # A start that was not drawn may lie at the maximum.
         single = np.inf if is_drawn else single_fit_objective(model, counts)
-        return _run(options, model, executor, starts, data.row_weight, single)
+        return _run_starts(options, model, executor, starts, data.row_weight, single)
 
     if isinstance(options.n_components, Integral):
-        model = mixture_of(options, schema, int(options.n_components))
+        model = make_model(options, schema, int(options.n_components))
         if before is not None and before.parameters.num_components != model.num_components:
             before = None
         return run(model, before)
     auto = isinstance(options.n_components, str)
-    given = range(1, MOST_COMPONENTS + 1) if auto else options.n_components
+    given = range(1, MAX_COMPONENTS + 1) if auto else options.n_components
     numbers = [int(number) for number in given]
     if not numbers:
         raise ValueError("n_components has no number to choose from")
@@ -210,7 +210,7 @@ def fit_mixture(
     unconverged: tuple[int, ...] = ()
     best, since = -np.inf, 0
     for number in numbers:
-        fitted = run(mixture_of(options, schema, number), None)
+        fitted = run(make_model(options, schema, number), None)
         scores[number] = _criterion(options.criterion, data, fitted)
         unconverged += fitted.unconverged
         goodness = scores[number] * (1 if options.criterion == "cheeseman_stutz" else -1)
@@ -222,7 +222,7 @@ def fit_mixture(
     return kept._replace(unconverged=unconverged, criterion_scores=scores)
 
 
-def mixture_of(options: FitOptions, schema: Schema, num_components: int) -> MultinomialMixture:
+def make_model(options: FitOptions, schema: Schema, num_components: int) -> MultinomialMixture:
     """The model that is fitted, with the prior asked for."""
     return MultinomialMixture(
         schema=schema,
@@ -232,18 +232,18 @@ def mixture_of(options: FitOptions, schema: Schema, num_components: int) -> Mult
     )
 
 
-def _starts(
+def _initial_parameters(
     options: FitOptions,
     model: MultinomialMixture,
     counts: FloatArray,
     rng: np.random.Generator,
-    before: Before | None,
+    before: WarmStart | None,
     categories: list[NDArray[Any]],
 ) -> list[MixtureParameters]:
     if before is not None:
-        return [extended(model, *before, categories)]
+        return [extend_to_new_categories(model, *before, categories)]
     if not isinstance(options.init, str):
-        return [given_start(model, options.init)]
+        return [parse_init(model, options.init)]
     # One component has nothing to start apart from.
     repeats = 1 if model.num_components == 1 else options.n_init
     return [
@@ -251,7 +251,7 @@ def _starts(
     ]
 
 
-def _run(
+def _run_starts(
     options: FitOptions,
     model: MultinomialMixture,
     executor: Any,
@@ -279,7 +279,7 @@ def _run(
     return FittedMixture(model, results, interrupted, unconverged)
 
 
-def statistics_of(data: WeightedRows, parameters: MixtureParameters) -> MixtureStatistics:
+def compute_statistics(data: WeightedRows, parameters: MixtureParameters) -> MixtureStatistics:
     """Expected counts of some rows, in double precision."""
     from bayes_lcs.inference.em.e_step import PlanExecutor
 

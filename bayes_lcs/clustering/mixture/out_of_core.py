@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.clustering.mixture.encode_input import WeightedRows
-from bayes_lcs.clustering.mixture.fit import row_sums, statistics_of
+from bayes_lcs.clustering.mixture.fit import compute_statistics, row_sums
 from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.rows.encoded_dataset import CodedBlock, CodedFiles, code_files
@@ -26,19 +26,19 @@ from bayes_lcs.runtime.executors.protocol import Executor
 from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.tempdir import scratch_folder
 
-__all__ = ["RowsOfFiles", "rows_of_files"]
+__all__ = ["OutOfCoreData", "open_out_of_core"]
 
 FloatArray = NDArray[np.float64]
 
 
 @contextmanager
-def rows_of_files(
+def open_out_of_core(
     source: FileSampler | CodedFiles,
     precision: Callable[[int], Any],
     memory: int,
     folder: str | PathLike[str] | None,
     executor: Executor | None,
-) -> Iterator[RowsOfFiles]:
+) -> Iterator[OutOfCoreData]:
     """Code the rows of files, place their blocks, and clear everything away at the end."""
     with scratch_folder(folder) as scratch:
         coded = source
@@ -51,7 +51,7 @@ def rows_of_files(
         threads = num_cores() + (kept is not None)
         own = LocalExecutor(threads) if executor is None else None
         try:
-            rows = RowsOfFiles(coded, executor or own, precision(coded.num_rows), kept)
+            rows = OutOfCoreData(coded, executor or own, precision(coded.num_rows), kept)
             with closing(rows.e_step):
                 yield rows
         finally:
@@ -59,7 +59,7 @@ def rows_of_files(
                 own.close()
 
 
-class RowsOfFiles:
+class OutOfCoreData:
     """Coded blocks on disk, and the E-step over them; a `FitData`."""
 
     def __init__(
@@ -101,7 +101,7 @@ def _row_block(reader: Any, block: CodedBlock) -> distributed_e_step.RowBlock:
 
 
 def _statistics(read: Any, parameters: MixtureParameters, block: CodedBlock) -> MixtureStatistics:
-    return statistics_of(WeightedRows(*read(block)), parameters)
+    return compute_statistics(WeightedRows(*read(block)), parameters)
 
 
 def _row_sums(

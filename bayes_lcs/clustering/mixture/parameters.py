@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
-__all__ = ["extended", "given_start"]
+__all__ = ["extend_to_new_categories", "parse_init"]
 
 
-def given_start(model: MultinomialMixture, init: Any) -> MixtureParameters:
+def parse_init(model: MultinomialMixture, init: Any) -> MixtureParameters:
     """Weights ``(K,)`` and, for each column, probabilities ``(K, V)``, checked."""
     if len(init) != 2:
         raise ValueError(
@@ -34,7 +34,7 @@ def given_start(model: MultinomialMixture, init: Any) -> MixtureParameters:
     return MixtureParameters(weights, np.vstack(cells))
 
 
-def extended(
+def extend_to_new_categories(
     model: MultinomialMixture,
     categories: list[NDArray[Any]],
     parameters: MixtureParameters,

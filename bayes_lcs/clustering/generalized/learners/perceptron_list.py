@@ -63,7 +63,7 @@ class PerceptronListLearner:
             share = shares[left, largest]
             positive = share > 0.5
             order.append(int(largest))
-            planes.append(self._plane(points[left], positive, share, weight[left], rng))
+            planes.append(self._fit_plane(points[left], positive, share, weight[left], rng))
             classes.remove(largest)
             rest = left.copy()
             rest[left] = ~positive
@@ -72,7 +72,7 @@ class PerceptronListLearner:
             space, tuple(order), tuple(planes), int(classes[0]), shares.shape[1]
         )
 
-    def _plane(
+    def _fit_plane(
         self,
         points: FloatArray,
         positive: NDArray[np.bool_],
@@ -101,14 +101,14 @@ class FittedPerceptronList:
     default: int
     num_classes: int
 
-    def _sums(self, rows: MixedRows) -> list[FloatArray]:
+    def _activations(self, rows: MixedRows) -> list[FloatArray]:
         points = self.space.points(rows)
         return [points @ normal - threshold for normal, threshold in self.planes]
 
     def assign(self, rows: MixedRows) -> NDArray[np.int64]:
         """The class of the first perceptron that fires."""
         result = np.full(rows.num_rows, self.default, np.int64)
-        for k, total in reversed(list(zip(self.order, self._sums(rows), strict=True))):
+        for k, total in reversed(list(zip(self.order, self._activations(rows), strict=True))):
             result[total > 0.0] = k
         return result
 
@@ -116,7 +116,7 @@ class FittedPerceptronList:
         """Down the list."""
         result = np.zeros((rows.num_rows, self.num_classes))
         left = np.ones(rows.num_rows)
-        for k, total in zip(self.order, self._sums(rows), strict=True):
+        for k, total in zip(self.order, self._activations(rows), strict=True):
             fires = expit(STEEPNESS * total)
             result[:, k] = left * fires
             left = left * (1.0 - fires)

@@ -47,14 +47,14 @@ class StumpLearner:
         best: FittedStump | None = None
         top = -np.inf
         for column in range(rows.numbers.shape[1] + len(rows.num_values)):
-            stump = self._on(column, rows, shares, rng)
-            gain = _information(stump.held)
+            stump = self._fit_column(column, rows, shares, rng)
+            gain = _information_gain(stump.held)
             if best is None or gain > top + 1e-12:
                 best, top = stump, gain
         assert best is not None
         return best
 
-    def _on(
+    def _fit_column(
         self, column: int, rows: MixedRows, shares: FloatArray, rng: np.random.RandomState
     ) -> FittedStump:
         tree: Any = None
@@ -80,7 +80,7 @@ class StumpLearner:
         return stump
 
 
-def _information(held: FloatArray) -> float:
+def _information_gain(held: FloatArray) -> float:
     """Bits that branches tell about classes, from shares ``(branches, K)``."""
     total = held.sum()
     joint = held / total
