@@ -143,7 +143,7 @@ class _Search:
 
     def descend(self, partition: IntArray, rng: np.random.Generator, max_sweeps: int) -> IntArray:
         """Move groups until no move of one group decreases the expected loss."""
-        self._start(first_occurrence(partition))
+        self._initialize(first_occurrence(partition))
         for _ in range(max_sweeps):
             moved = False
             for group in rng.permutation(self._candidates()):
@@ -153,7 +153,7 @@ class _Search:
                 best = int(np.argmin(cost))
                 stay = self.steps[self.sizes[own] - 1] - 2.0 * self._own_gain(group)
                 if cost[best] < stay - TOLERANCE:
-                    self._move(group, best)
+                    self._update_gains(group, best)
                     self.sizes[own] -= 1
                     self.sizes[best] += 1
                     self.z[group] = best
@@ -164,7 +164,7 @@ class _Search:
                 break
         return first_occurrence(self.z)
 
-    def _start(self, z: IntArray) -> None:
+    def _initialize(self, z: IntArray) -> None:
         """Begin at a partition, with a few empty clusters."""
         self.z = z
         self.sizes = np.bincount(z, minlength=int(z.max()) + 9)
@@ -186,7 +186,7 @@ class _Search:
         """The same for the group's own cluster, itself left out."""
         raise NotImplementedError
 
-    def _move(self, group: int, new: int) -> None:
+    def _update_gains(self, group: int, new: int) -> None:
         """Update the gains; labels and sizes are updated by the caller."""
         raise NotImplementedError
 
@@ -200,8 +200,8 @@ class _GainMatrix(_Search):
         self.columns = indicators.indices.reshape(self.num_groups, len(draws))
         self.indicators = indicators.tocsc()
 
-    def _start(self, z: IntArray) -> None:
-        super()._start(z)
+    def _initialize(self, z: IntArray) -> None:
+        super()._initialize(z)
         shape = (self.num_groups, len(self.sizes))
         self.gain = np.full(shape, self.steps[0])
         self.own = np.zeros(self.num_groups)
@@ -236,7 +236,7 @@ class _GainMatrix(_Search):
     def _own_gain(self, group: int) -> float:
         return float(self.own[group])
 
-    def _move(self, group: int, new: int) -> None:
+    def _update_gains(self, group: int, new: int) -> None:
         old, step = self.z[group], self.steps
         in_old, in_new = self.z == old, self.z == new
         in_old[group] = False
@@ -265,14 +265,14 @@ class _PairGains(_GainMatrix):
         _Search.__init__(self, draws, counts, loss)
         self.together = coclustering_matrix(draws, counts)
 
-    def _start(self, z: IntArray) -> None:
-        _Search._start(self, z)
+    def _initialize(self, z: IntArray) -> None:
+        _Search._initialize(self, z)
         members = np.zeros((self.num_groups, len(self.sizes)))
         members[np.arange(self.num_groups), z] = 1.0
         self.gain = 1.0 + 2.0 * self.together @ members
         self.own = self.gain[np.arange(self.num_groups), z] - 2.0
 
-    def _move(self, group: int, new: int) -> None:
+    def _update_gains(self, group: int, new: int) -> None:
         old, pairs = self.z[group], 2.0 * self.together[:, group]
         self.gain[:, old] -= pairs
         self.gain[:, new] += pairs
@@ -291,18 +291,18 @@ class _CountTable(_Search):
         self.num_rows = int(sizes.sum())
         self.rows = np.ascontiguousarray((draws + (np.cumsum(sizes) - sizes)[:, None]).T)
 
-    def fits(self, num_clusters: int) -> bool:
+    def fits_in_memory(self, num_clusters: int) -> bool:
         """Return whether a table with this many clusters is allowed."""
         return self.num_rows * num_clusters <= MAX_TABLE_NUMBERS
 
-    def _start(self, z: IntArray) -> None:
-        super()._start(z)
+    def _initialize(self, z: IntArray) -> None:
+        super()._initialize(z)
         self.table = np.zeros((self.num_rows, len(self.sizes)), np.int32)
         np.add.at(self.table, (self.rows, z[:, None]), 1)
 
     def _add_clusters(self) -> bool:
         super()._add_clusters()
-        if not self.fits(len(self.sizes)):
+        if not self.fits_in_memory(len(self.sizes)):
             return False
         new = len(self.sizes) - self.table.shape[1]
         self.table = np.hstack([self.table, np.zeros((self.num_rows, new), np.int32)])
@@ -315,7 +315,7 @@ class _CountTable(_Search):
         counts = self.table[self.rows[group], self.z[group]]
         return float(self.weights @ self.steps[counts - 1])
 
-    def _move(self, group: int, new: int) -> None:
+    def _update_gains(self, group: int, new: int) -> None:
         self.table[self.rows[group], self.z[group]] -= 1
         self.table[self.rows[group], new] += 1
 
@@ -365,7 +365,7 @@ def best_partition(
     search: _Search
     if dense:
         search = (_PairGains if loss == "binder" else _GainMatrix)(draws, counts, loss)
-        some, times = _subset(draws, counts, SEARCH_DRAWS, rng)
+        some, times = _sample_draws(draws, counts, SEARCH_DRAWS, rng)
         if loss == "vi" and len(starts) > 2 and 2 * len(some) < len(draws):
             coarse = _GainMatrix(some, times, loss)
             found = np.stack([coarse.descend(candidates[i], rng, max_sweeps) for i in starts])
@@ -393,7 +393,7 @@ def best_partition(
     return first_occurrence(best), least / loss_scale(num_groups, loss)
 
 
-def _subset(
+def _sample_draws(
     draws: IntArray, counts: IntArray, most: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Return all draws, or a random sample if they are more than ``most``."""
@@ -408,7 +408,7 @@ def _screen(
 ) -> tuple[FloatArray, FloatArray]:
     """Estimate expected losses from some of the draws, with a bound of what they may be lower."""
     most = int(np.clip(SCREENING_NUMBERS // candidates.size, 16, 128))
-    some, times = _subset(draws, counts, most, rng)
+    some, times = _sample_draws(draws, counts, most, rng)
     distance, weights = distances(candidates, some, loss), times / times.sum()
     mean = distance @ weights
     if len(some) == len(draws):
@@ -426,7 +426,7 @@ def _linkage_levels(draws: IntArray, counts: IntArray, rng: np.random.Generator)
     num_groups = draws.shape[1]
     if num_groups < 3:
         return np.empty((0, num_groups), np.int64)
-    apart = 1.0 - coclustering_matrix(*_subset(draws, counts, SEARCH_DRAWS, rng))
+    apart = 1.0 - coclustering_matrix(*_sample_draws(draws, counts, SEARCH_DRAWS, rng))
     tree = linkage(squareform(apart, checks=False), "average")
     numbers = np.unique(np.geomspace(2, num_groups - 1, 24).round().astype(int))
     levels = [fcluster(tree, number, "maxclust") for number in numbers]

@@ -131,7 +131,7 @@ def _stages(result: LearningCurveResult) -> list[dict[str, str]]:
 
 def _because(reason: str) -> str:
     """A reason without the decision, which stands beside it."""
-    return reason.removeprefix("stops: ").removeprefix("goes on: ")
+    return reason.removeprefix("stops: ").removeprefix("continues: ")
 
 
 def _clusters(model: Any, counts: NDArray[np.int64] | None) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from bayes_lcs.workflows.resource_estimates import rows_that_fit
 
 __all__ = ["check_enough_rows", "cluster_file", "sample_sizes", "save_clusters"]
 
-MOST_AT_FIRST = 10_000
+MAX_INITIAL = 10_000
 """Rows of the first sample: a command answers sooner than a study has to."""
 
 
@@ -112,7 +112,7 @@ def sample_sizes(
     holdout = default_holdout_size(num_rows) if holdout_size is None else holdout_size
     if initial_size is None:
         left = max(num_rows - holdout, 1)
-        initial_size = default_initial_size(left, num_clusters, most=MOST_AT_FIRST)
+        initial_size = default_initial_size(left, num_clusters, most=MAX_INITIAL)
     return initial_size, holdout
 
 

@@ -250,7 +250,10 @@ def test_many_groups_are_searched_with_bounded_memory(monkeypatch, loss):
     monkeypatch.setattr(partition_estimate, "MAX_DENSE_GROUPS", 50)
     monkeypatch.setattr(partition_estimate, "MAX_TABLE_NUMBERS", 4000)
     tables, descents = [], []
-    start, descend = partition_estimate._CountTable._start, partition_estimate._CountTable.descend
+    start, descend = (
+        partition_estimate._CountTable._initialize,
+        partition_estimate._CountTable.descend,
+    )
 
     def begin(self, z):
         start(self, z)
@@ -260,7 +263,7 @@ def test_many_groups_are_searched_with_bounded_memory(monkeypatch, loss):
         descents.append(args)
         return descend(self, *args)
 
-    monkeypatch.setattr(partition_estimate._CountTable, "_start", begin)
+    monkeypatch.setattr(partition_estimate._CountTable, "_initialize", begin)
     monkeypatch.setattr(partition_estimate._CountTable, "descend", record)
     monkeypatch.setattr(partition_estimate, "MAX_VISITS", 10 * 60 * 2)
     found = estimate_partition(draws, loss)

@@ -1,4 +1,4 @@
-"""Rows of numbers and of names, checked and coded, for learners that take either or both."""
+"""Check and encode rows with numeric and nominal columns, for generalized clustering."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class MixedRows:
-    """Some columns of numbers ``(N, P)``, others of names as codes ``(N, Q)``; -1 is unknown."""
+    """Numeric columns ``(N, P)``, and codes of nominal columns ``(N, Q)``; -1 is unknown."""
 
     numbers: FloatArray
     codes: NDArray[np.int64]
@@ -39,7 +39,7 @@ class MixedRows:
         return MixedRows(self.numbers[rows], self.codes[rows], self.num_values)
 
     def one_hot(self) -> FloatArray:
-        """Numbers, then a column of zeros and ones for each name."""
+        """Return the numeric columns, then a column of zeros and ones for each nominal value."""
         blocks = [self.numbers]
         for f, size in enumerate(self.num_values):
             blocks.append((self.codes[:, f, None] == np.arange(size)).astype(np.float64))
@@ -48,7 +48,7 @@ class MixedRows:
 
 @dataclass(frozen=True)
 class ColumnKinds:
-    """Which columns are names, and what names each has."""
+    """Positions of the nominal columns, and the values of each."""
 
     nominal: tuple[int, ...]
     names: tuple[NDArray[Any], ...]
@@ -63,10 +63,10 @@ def _validate_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
             what = "sample" if not len(X) else "feature"
             raise ValueError(f"Found array with 0 {what}(s) while a minimum of 1 is required.")
         return X
-    found = X if hasattr(X, "__array__") else np.asarray(X)
-    named = getattr(found, "dtype", np.dtype(float)).kind in "OUS" and not _is_numeric(found)
-    dtype: Any = object if named else "numeric"
-    array = validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=not named)
+    given = X if hasattr(X, "__array__") else np.asarray(X)
+    has_text = getattr(given, "dtype", np.dtype(float)).kind in "OUS" and not _is_numeric(given)
+    dtype: Any = object if has_text else "numeric"
+    array = validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=not has_text)
     return pd.DataFrame(array).infer_objects()
 
 
@@ -81,8 +81,8 @@ def _is_numeric(array: Any) -> bool:
 def learn_kinds(
     estimator: Any, X: Any, nominal: str | Sequence[Any] = "auto"
 ) -> tuple[ColumnKinds, MixedRows]:
-    """Which columns are names: those that are not numbers, or those that are listed."""
-    # Reading a file has announced its missing cells.
+    """Find the nominal columns, those listed or all that are not numeric, and encode the rows."""
+    # Missing cells of files were reported on reading.
     notes = Notes(counts_empty=not is_streamed(X))
     frame = _validate_frame(estimator, X, reset=True)
     if isinstance(nominal, str):
@@ -102,14 +102,16 @@ def learn_kinds(
 
 
 def encode_mixed(estimator: Any, X: Any, kinds: ColumnKinds) -> MixedRows:
-    """Rows coded as those were of which the kinds were learned."""
+    """Encode rows with the nominal columns and values learned before."""
     return _encode(_validate_frame(estimator, X, reset=False), kinds)
 
 
 def _column_index(frame: pd.DataFrame, column: Any) -> int:
     if column in frame.columns:
         return list(frame.columns).index(column)
-    raise ValueError(f"nominal names a column {column!r}, but X has {list(frame.columns)}")
+    raise ValueError(
+        f"nominal contains the column {column!r}, but X has the columns {list(frame.columns)}"
+    )
 
 
 def _encode(frame: pd.DataFrame, kinds: ColumnKinds, notes: Notes | None = None) -> MixedRows:

@@ -50,20 +50,20 @@ def encode_input(
     known: Categories | None,
     more: Categories | None = None,
 ) -> tuple[WeightedRows, Categories]:
-    """Return rows with positive weight, encoded, and the values of the columns.
+    """Return the encoded rows with positive weight, and the categories of the columns.
 
     Parameters
     ----------
     estimator
-        Has ``categories``, ``categorical``, ``missing_values`` and ``handle_unknown``; learns its
-        columns' names.
+        Estimator with ``categories``, ``categorical``, ``missing_values`` and ``handle_unknown``.
+        Its column names are set when the categories are learned.
     known
-        Values of the columns, or None to learn them.
+        Categories of the columns, or None to learn them.
     more
-        Values that are among those learned even if they do not occur.
+        Categories to include among those learned, even if they do not occur.
     """
     reset = known is None
-    # Reading a file has announced its missing cells.
+    # Missing cells of files were reported on reading.
     notes = Notes() if reset and not is_streamed(X) else None
     if not issparse(X):
         names = None if reset else getattr(estimator, "feature_names_in_", None)
@@ -114,12 +114,12 @@ def _check_measurements(values: Categories, names: Sequence[Any], categorical: A
     declared = {str(name) for name in as_list(categorical or ())}
     for name in declared:
         if name not in map(str, names):
-            raise DataError("categorical= names a column that is not there", column=name)
+            raise DataError("categorical= names a column that X does not have", column=name)
     check_measurements(dict(zip(map(str, names), values, strict=True)), declared)
 
 
 def inverse_transform(rows: NDArray[np.int64], categories: Categories) -> NDArray[Any]:
-    """Return rows of codes as rows of values.
+    """Decode rows of codes to rows of values.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def _validate_columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[Any]
             what = "sample" if not len(X) else "feature"
             raise ValueError(f"Found array with 0 {what}(s) while a minimum of 1 is required.")
         return [X.iloc[:, f] for f in range(X.shape[1])], [str(name) for name in X.columns]
-    # In a list, NumPy would turn None and NaN beside strings into strings.
+    # NumPy would turn None and NaN in a list with strings into strings.
     dtype = None if hasattr(X, "__array__") else object
     array = validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=False)
     names = [f"x{f}" for f in range(array.shape[1])]
@@ -182,6 +182,6 @@ def _check_categories(categories: Any, num_columns: int) -> Categories:
 
 
 def _union(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    """Return the old values, then new ones that are not among them."""
+    """Append to the old values the new ones that are not among them."""
     fresh = new[pd.Index(old).get_indexer(pd.Index(new)) < 0]
     return np.concatenate([old, fresh]) if len(fresh) else old

@@ -1,4 +1,4 @@
-"""A fitted mixture as a netCDF file, and back: arrays and JSON, no pickle."""
+"""Save and load fitted mixtures as netCDF files of arrays and JSON, without pickle."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def save_mixture(clusterer: MixtureClusterer, path: str | PathLike[str]) -> None
 
 
 def load_mixture(kind: type[MixtureClusterer], path: str | PathLike[str]) -> MixtureClusterer:
-    """The clusterer that :func:`save_mixture` wrote."""
+    """Load the clusterer that :func:`save_mixture` wrote."""
     tree = load_datatree(Path(path))
     if "mixture" not in tree.attrs:
         raise DataError("this file holds no MixtureClusterer", file=str(path))
@@ -74,12 +74,12 @@ def load_mixture(kind: type[MixtureClusterer], path: str | PathLike[str]) -> Mix
 
 
 def mixture_from_tree(kind: type[MixtureClusterer], tree: xr.DataTree) -> MixtureClusterer:
-    """The clusterer that a tree with an attribute ``mixture`` describes."""
+    """Build the clusterer that a tree with an attribute ``mixture`` describes."""
     described = json.loads(tree.attrs["mixture"])
     settings = described["settings"]
     if not isinstance(settings["categories"], str):
         settings["categories"] = [_array_from_json(values) for values in settings["categories"]]
-    # Files without it come from a version that had this rule only.
+    # Files without this setting come from versions that had only this rule.
     settings.setdefault("stopping", "relative")
     clusterer = kind(**settings)
     clusterer.categories_ = [_array_from_json(values) for values in described["categories"]]
@@ -107,11 +107,11 @@ def mixture_from_tree(kind: type[MixtureClusterer], tree: xr.DataTree) -> Mixtur
 
 
 def _settings(clusterer: MixtureClusterer) -> dict[str, Any]:
-    """Constructor arguments; those that JSON cannot hold fall back to their defaults."""
+    """Return the constructor arguments; those that JSON cannot hold become their defaults."""
     settings = clusterer.get_params(deep=False)
-    settings["executor"] = None  # workers are no settings
+    settings["executor"] = None  # workers cannot be saved
     if not isinstance(settings["init"], str):
-        settings["init"] = "perturbed"  # the parameters themselves are in the file
+        settings["init"] = "perturbed"  # the fitted parameters are in the file
     if not isinstance(settings["random_state"], int):
         settings["random_state"] = None
     if not isinstance(settings["n_components"], int | str):

@@ -1,4 +1,4 @@
-"""Rows of files, wherever their blocks lie, as what a mixture's fit needs of them."""
+"""Rows of files for out-of-core fits: encoded batches on disk, and the E-step over them."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def open_out_of_core(
     folder: str | PathLike[str] | None,
     executor: Executor | None,
 ) -> Iterator[OutOfCoreData]:
-    """Code the rows of files, place their blocks, and clear everything away at the end."""
+    """Encode the rows of files, place their batches, and remove temporary files at the end."""
     with scratch_folder(folder) as scratch:
         coded = source
         if not isinstance(coded, CodedFiles):
             coded = code_files(coded, scratch, block_rows=distributed_e_step.BLOCK_ROWS)
-        # At most: a slot of two bytes for each cell, and a weight.
+        # Upper bound: a slot of two bytes for each cell, and a weight.
         size = coded.num_rows * (2 * len(coded.values) + 8)
-        kept = None if size <= memory else scratch
+        layout_folder = None if size <= memory else scratch
         # One thread more than cores: one of them waits for the disk.
-        threads = num_cores() + (kept is not None)
+        threads = num_cores() + (layout_folder is not None)
         own = LocalExecutor(threads) if executor is None else None
         try:
-            rows = OutOfCoreData(coded, executor or own, precision(coded.num_rows), kept)
+            rows = OutOfCoreData(coded, executor or own, precision(coded.num_rows), layout_folder)
             with closing(rows.e_step):
                 yield rows
         finally:
@@ -60,7 +60,7 @@ def open_out_of_core(
 
 
 class OutOfCoreData:
-    """Coded blocks on disk, and the E-step over them; a `FitData`."""
+    """Encoded batches on disk and the E-step over them, as `FitData`."""
 
     def __init__(
         self, coded: CodedFiles, executor: Any, precision: Any, folder: Path | None
@@ -71,16 +71,16 @@ class OutOfCoreData:
         self._executor: Executor = executor
         self._blocks = coded.blocks
         self._read = partial(_row_block, coded.reader)
-        self.e_step = distributed_e_step.BlockEStep(
+        self.e_step = distributed_e_step.DistributedEStep(
             executor, self._read, self._blocks, precision, folder
         )
 
     def counts(self) -> FloatArray:
-        """Weight of the rows that have each value, ``(C,)``."""
+        """Return the weight of the rows with each value, ``(C,)``."""
         return self.e_step.counts()
 
     def statistics(self, parameters: MixtureParameters) -> MixtureStatistics:
-        """Expected counts, in double precision."""
+        """Return expected counts, in double precision."""
         if self.e_step.precision == "double":
             return self.e_step.statistics([parameters])[0]
         parts = self._executor.run(partial(_statistics, self._read, parameters), self._blocks)
@@ -89,15 +89,15 @@ class OutOfCoreData:
     def row_sums(
         self, model: MultinomialMixture, parameters: MixtureParameters
     ) -> tuple[float, int, float, float]:
-        """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
+        """Return log-likelihood, number of free parameters, weight, and component entropy."""
         sums = partial(_row_sums, self._read, model, parameters)
         parts = np.array(self._executor.run(sums, self._blocks))
         log_likelihood, weight, entropy = parts[:, [0, 2, 3]].sum(axis=0).tolist()
         return log_likelihood, model.num_free_parameters, weight, entropy
 
 
-def _row_block(reader: Any, block: CodedBlock) -> distributed_e_step.RowBlock:
-    return distributed_e_step.RowBlock(reader(block), None)
+def _row_block(reader: Any, block: CodedBlock) -> distributed_e_step.RowBatch:
+    return distributed_e_step.RowBatch(reader(block), None)
 
 
 def _statistics(read: Any, parameters: MixtureParameters, block: CodedBlock) -> MixtureStatistics:

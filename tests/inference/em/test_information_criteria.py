@@ -14,7 +14,7 @@ from bayes_lcs.data.rows.encoded_rows import DenseRows
 from bayes_lcs.inference.em import information_criteria, standard_errors
 from bayes_lcs.inference.em.em import GapRule
 from bayes_lcs.inference.em.online import stepwise_init, stepwise_step
-from bayes_lcs.inference.em.row_layout import plan_rows
+from bayes_lcs.inference.em.row_layout import lay_out_rows
 from tests.inference.em.em_oracle import plain_em
 from tests.inference.em.test_em import SIZES, fit, mixture, rows_of, squarem_steps, start_for
 
@@ -73,7 +73,7 @@ def test_cheeseman_stutz_is_near_the_evidence_summed_over_all_assignments():
     rows = np.array([[0, 0, 0]] * 5 + [[1, 1, 1]] * 5)
     table = DenseRows(rows, (2, 2, 2))
     start = start_for(model, rows, seed=1)
-    found = fit(model, plan_rows(table, merge_rows=False), start, 500, GapRule(1e-9))
+    found = fit(model, lay_out_rows(table, merge_rows=False), start, 500, GapRule(1e-9))
     terms = []
     for labels in itertools.product(range(2), repeat=len(rows)):
         z = np.array(labels)
@@ -181,7 +181,7 @@ def boundary_fit(seed):
     rows, _, _ = model.simulate(400, seed, truth)
     rows[rng.random(rows.shape) < 0.05] = -1
     table = DenseRows(rows, sizes)
-    result = fit(model, plan_rows(table), truth, 5000, GapRule(1e-9), squarem_steps)
+    result = fit(model, lay_out_rows(table), truth, 5000, GapRule(1e-9), squarem_steps)
     assert result.converged
     return model, rows, table, result.parameters
 
@@ -259,7 +259,7 @@ def test_errors_are_the_spread_over_data_sets():
     for seed in range(300):
         rows, _, _ = model.simulate(2000, seed, truth)
         table = DenseRows(rows, (2,) * 6)
-        result = fit(model, plan_rows(table), truth, 2000, stop)
+        result = fit(model, lay_out_rows(table), truth, 2000, stop)
         found.append(result.parameters)
         if seed < 10:
             claimed.append(standard_errors.information_errors(model, result.parameters, table))
@@ -267,9 +267,9 @@ def test_errors_are_the_spread_over_data_sets():
     tables = np.mean([errors[1] for errors in claimed], axis=0)
     np.testing.assert_allclose(weights, np.std([p.weights for p in found], axis=0), rtol=0.25)
     np.testing.assert_allclose(tables, np.std([p.cells for p in found], axis=0), rtol=0.25)
-    plan = plan_rows(table)
+    layout = lay_out_rows(table)
     resampled = standard_errors.bootstrap_errors(
-        model, result.parameters, plan, None, num_fits=200, max_iter=500, tol=1e-6, seed=0
+        model, result.parameters, layout, None, num_fits=200, max_iter=500, tol=1e-6, seed=0
     )
     np.testing.assert_allclose(resampled[0], weights, rtol=0.35)
     np.testing.assert_allclose(resampled[1], tables, rtol=0.35)
