@@ -92,11 +92,11 @@ def convergence_curves(
     if initial_size is None:
         initial_size = default_initial_size(num_rows, num_components_of(estimator))
     sizes = stage_sizes(initial_size, growth, num_rows)
-    found = []
+    records = []
     with progress_bar("convergence curves", len(sizes) * len(trainers), progress) as tick:
         for size in sizes:
             for threshold, trainer in trainers.items():
                 fit = trainer.fit(size, "full")
-                found.append((threshold, size, fit.score, fit.iterations, fit.seconds))
+                records.append((threshold, size, fit.score, fit.iterations, fit.seconds))
                 tick(1, f"{size:,} rows, threshold {threshold:g}")
-    return pd.DataFrame(found, columns=["threshold", "size", "score", "iterations", "seconds"])
+    return pd.DataFrame(records, columns=["threshold", "size", "score", "iterations", "seconds"])

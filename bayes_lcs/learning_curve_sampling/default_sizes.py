@@ -66,7 +66,7 @@ def num_components_of(estimator: Any, components: Sequence[int] | None = None) -
     >>> num_components_of(GaussianMixture(3)), num_components_of(GaussianMixture(3), [2, 5])
     (3, 5)
     """
-    known = estimator.get_params(deep=False)
-    own = known.get("n_components", known.get("n_clusters"))
-    asked = [*(own if isinstance(own, list | tuple) else [own]), *(components or ())]
-    return max((int(number) for number in asked if isinstance(number, Integral)), default=1)
+    params = estimator.get_params(deep=False)
+    own = params.get("n_components", params.get("n_clusters"))
+    numbers = [*(own if isinstance(own, list | tuple) else [own]), *(components or ())]
+    return max((int(number) for number in numbers if isinstance(number, Integral)), default=1)

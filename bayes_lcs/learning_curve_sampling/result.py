@@ -103,7 +103,7 @@ class LearningCurveResult:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run."""
+        """True if Ctrl-C ended the run."""
         return bool(self.run.interrupted)
 
     @property

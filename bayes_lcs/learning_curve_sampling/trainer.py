@@ -136,9 +136,9 @@ class EstimatorTrainer:
         The estimator writes checkpoints of its iterations, if it supports them.
         """
         with work("fit", self._identity(), *what) as written:
-            known = None if written.state is None else run_from_arrays(written.state, like)
-            if known is not None:
-                return known
+            resumed = None if written.state is None else run_from_arrays(written.state, like)
+            if resumed is not None:
+                return resumed
             fit = train()
             if not fit.interrupted:
                 written.end(partial(run_to_arrays, fit))
@@ -214,18 +214,18 @@ class EstimatorTrainer:
         accuracy, and if ``scoring`` returns an array.
         """
         X, y = self._holdout
-        found: Any = None
+        scores: Any = None
         if self._scoring is not None:
-            found = self._scoring(model, X, y)
+            scores = self._scoring(model, X, y)
         elif self._is_mean.get(type(model), True):
-            found = _row_scores(model, X, y)
-        if found is None or (self._scoring is None and type(model) not in self._is_mean):
+            scores = _row_scores(model, X, y)
+        if scores is None or (self._scoring is None and type(model) not in self._is_mean):
             whole = _score(model, X, y)
             # The score of a class need not be the mean over rows: check once per class.
-            is_mean = found is not None and math.isclose(found.mean(), whole, rel_tol=1e-6)
+            is_mean = scores is not None and math.isclose(scores.mean(), whole, rel_tol=1e-6)
             self._is_mean[type(model)] = is_mean
-            found = found if is_mean else whole
-        each = np.asarray(found, np.float64)
+            scores = scores if is_mean else whole
+        each = np.asarray(scores, np.float64)
         if each.shape not in ((), (self.holdout_size,)):
             raise ValueError(
                 f"scoring returned an array of shape {each.shape}; it must return a number, or one "
@@ -259,9 +259,9 @@ class EstimatorTrainer:
         own = {} if components is None else {"n_components": components}
         if mode == "final" and start is not None and _has_warm_start(start.model):
             model = copy.deepcopy(start.model)
-            known = self._estimator.get_params(deep=False)
+            params = self._estimator.get_params(deep=False)
             # Models from checkpoints have no executor: restore it with the full parameters.
-            full = {key: known[key] for key in (*(self._short or {}), "executor") if key in known}
+            full = {key: params[key] for key in (*(self._short or {}), "executor") if key in params}
             return _fit(model.set_params(**full, warm_start=True), rows)
         model = clone(self._estimator).set_params(**own)
         if mode != "abbreviated":
@@ -346,11 +346,11 @@ def with_all_categories(estimator: Any, source: RowSource) -> Any:
     >>> [values.tolist() for values in clusterer.categories]
     [[0, 2], [1]]
     """
-    known = estimator.get_params(deep=False)
-    if not (isinstance(known.get("categories"), str) and known["categories"] == "auto"):
+    params = estimator.get_params(deep=False)
+    if not (isinstance(params.get("categories"), str) and params["categories"] == "auto"):
         return estimator
-    given = add_empty_cell(known.get("missing_values"))
-    values = source.values(given, known.get("categorical"))
+    missing = add_empty_cell(params.get("missing_values"))
+    values = source.values(missing, params.get("categorical"))
     if values is None:
         return estimator
     from sklearn.base import clone

@@ -67,7 +67,7 @@ class Trainer(Protocol):
     """Trainer on nested samples: an estimator, recorded runs, or a synthetic curve."""
 
     abbreviated: bool
-    """Whether the stages are truncated."""
+    """True if stages are truncated."""
 
     def fit(
         self,

@@ -29,12 +29,12 @@ class Abbreviation:
 
     def parameters(self, estimator: Any) -> dict[str, Any] | None:
         """Return the parameters that truncate the estimator; None to use ``partial_fit``."""
-        known = estimator.get_params(deep=False)
-        if self.kind == "fixed" and "max_iter" in known:
+        params = estimator.get_params(deep=False)
+        if self.kind == "fixed" and "max_iter" in params:
             return {"max_iter": int(self.value)}
-        if self.kind == "thresh" and "tol" in known:
+        if self.kind == "thresh" and "tol" in params:
             # The thresholds of the paper are relative to the improvement since the start.
-            relative = {"stopping": "relative"} if "stopping" in known else {}
+            relative = {"stopping": "relative"} if "stopping" in params else {}
             return {"tol": self.value, **relative}
         if self.kind == "fixed" and hasattr(estimator, "partial_fit"):
             return None

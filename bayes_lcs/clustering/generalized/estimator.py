@@ -323,7 +323,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         for iteration in range(max_iter):
             try:
                 new = learner.fit(rows, shares, rng, **given)
-                found = self._shares(new, rows)
+                new_shares = self._shares(new, rows)
             except Exception as error:
                 if not trace:
                     # A start may have too few rows of a cluster for the learner; try another.
@@ -337,12 +337,12 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             fitted = new
             refilled = 0
             if refills < MAX_REFILLS:
-                refilled = _refill(found)
+                refilled = _refill(new_shares)
                 refills += refilled > 0
-            change = np.abs(found - shares).max(axis=1)
-            num_clusters = int((found.sum(axis=0) > 0.0).sum())
+            change = np.abs(new_shares - shares).max(axis=1)
+            num_clusters = int((new_shares.sum(axis=0) > 0.0).sum())
             trace.append(Step(float((change > self.tol).mean()), num_clusters, refilled))
-            shares = found
+            shares = new_shares
             # Refilled clusters hold rows that the learner assigned elsewhere: continue.
             if not refilled and (change <= self.tol).all():
                 converged, reason = True, "nothing changed"

@@ -144,8 +144,8 @@ def _parallel(
     if len(candidates) < num_clusters:
         # Too few candidates, for want of distinct points or by chance.
         return _plus_plus(X, num_clusters, rng, weights)
-    held = np.bincount(labels, weights, minlength=len(candidates))
-    return _plus_plus(candidates, num_clusters, rng, held.astype(X.dtype))
+    mass = np.bincount(labels, weights, minlength=len(candidates))
+    return _plus_plus(candidates, num_clusters, rng, mass.astype(X.dtype))
 
 
 STARTS = {"farthest": _farthest, "k-means++": _plus_plus, "k-means||": _parallel}

@@ -244,9 +244,9 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         rows = np.concatenate([self._kept_rows, rows])
         weights = np.concatenate([self._kept_weights, weights])
         size = min(self.holdout_size, self.n_samples_seen_ // 10)
-        kept = np.zeros(len(keys), bool)
+        in_holdout = np.zeros(len(keys), bool)
         if size:
-            kept[np.argpartition(keys, len(keys) - size)[-size:]] = True
-        self._kept_keys, self._kept_rows = keys[kept], rows[kept]
-        self._kept_weights = weights[kept]
-        return rows[~kept], weights[~kept]
+            in_holdout[np.argpartition(keys, len(keys) - size)[-size:]] = True
+        self._kept_keys, self._kept_rows = keys[in_holdout], rows[in_holdout]
+        self._kept_weights = weights[in_holdout]
+        return rows[~in_holdout], weights[~in_holdout]

@@ -154,17 +154,21 @@ def _validate_columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[Any]
 
 
 def _drop_zero_weights(matrix: Any, weights: FloatArray) -> tuple[Any, FloatArray]:
-    kept = np.flatnonzero(weights > 0)
-    return (matrix, weights) if len(kept) == len(weights) else (matrix[kept], weights[kept])
+    positive = np.flatnonzero(weights > 0)
+    return (
+        (matrix, weights)
+        if len(positive) == len(weights)
+        else (matrix[positive], weights[positive])
+    )
 
 
 def _drop_zero_weight_columns(
     columns: list[Any], weights: FloatArray
 ) -> tuple[list[Any], FloatArray]:
-    kept = weights > 0
-    if kept.all():
+    positive = weights > 0
+    if positive.all():
         return columns, weights
-    return [column[kept] for column in columns], weights[kept]
+    return [column[positive] for column in columns], weights[positive]
 
 
 def _check_categories(categories: Any, num_columns: int) -> Categories:

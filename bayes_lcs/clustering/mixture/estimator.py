@@ -279,8 +279,8 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         with make_e_step(data, self.executor, self._precision) as (e_step, self.plan_):
-            known = InMemoryData(data)
-            self._set_result(fit_mixture(self, known, e_step, rng, before, self.categories_))
+            rows = InMemoryData(data)
+            self._set_result(fit_mixture(self, rows, e_step, rng, before, self.categories_))
         self._fitted_weight = data.total
         self._stepwise = None
         return self

@@ -217,10 +217,10 @@ def fit_mixture(
         goodness = scores[number] * (1 if options.criterion == "cheeseman_stutz" else -1)
         since += 1
         if goodness > best:
-            best, since, kept = goodness, 0, fitted
+            best, since, best_fit = goodness, 0, fitted
         if fitted.interrupted or (auto and since >= PATIENCE):
             break
-    return kept._replace(unconverged=unconverged, criterion_scores=scores)
+    return best_fit._replace(unconverged=unconverged, criterion_scores=scores)
 
 
 def make_model(options: FitOptions, schema: Schema, num_components: int) -> MultinomialMixture:

@@ -37,19 +37,19 @@ def extend_to_new_categories(
     categories: list[NDArray[Any]],
     parameters: MixtureParameters,
     weight: float,
-    wanted: list[NDArray[Any]],
+    new_categories: list[NDArray[Any]],
 ) -> MixtureParameters:
     """Extend parameters to more values than they were fitted to; the old values come first.
 
     A new value has the count 0, so that its probability follows from the prior; without a prior,
     half a row is added to every count.
     """
-    if [len(values) for values in categories] == [len(values) for values in wanted]:
+    if [len(values) for values in categories] == [len(values) for values in new_categories]:
         return parameters
     expected = parameters.weights * weight
     counts = []
     first = 0
-    for old, new in zip(categories, wanted, strict=True):
+    for old, new in zip(categories, new_categories, strict=True):
         size = max(len(old), 1)
         known = parameters.cells[first : first + size] * expected
         first += size

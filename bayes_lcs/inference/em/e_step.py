@@ -149,8 +149,8 @@ def chunk_sums(
         return patterns, components + (scale @ shares).astype(jnp.float64), log_likelihood
 
     zeros = jnp.zeros_like(tables)
-    found = jax.lax.fori_loop(0, num_blocks, block, (zeros, sums.components, sums.log_likelihood))
-    return _Sums(sums.patterns + found[0].astype(jnp.float64), found[1], found[2])
+    result = jax.lax.fori_loop(0, num_blocks, block, (zeros, sums.components, sums.log_likelihood))
+    return _Sums(sums.patterns + result[0].astype(jnp.float64), result[1], result[2])
 
 
 _accumulate = jax.jit(chunk_sums, donate_argnums=0)
@@ -247,8 +247,8 @@ class LocalEStep:
             tables = [self.tables(parameters) for parameters in requests]
             sums = self._run_parts([(t, part) for t in tables for part in range(self.num_parts)])
             return [
-                self.finish(sums[i * self.num_parts :][: self.num_parts], asked.num_components)
-                for i, asked in enumerate(requests)
+                self.finish(sums[i * self.num_parts :][: self.num_parts], request.num_components)
+                for i, request in enumerate(requests)
             ]
 
     def _run_parts(self, tasks: list[tuple[tuple[jax.Array, NDArray], int]]) -> list[_Sums]:

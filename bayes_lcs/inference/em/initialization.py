@@ -52,13 +52,13 @@ def column_counts(table: EncodedColumns, weights: FloatArray | None = None) -> F
         ones = table.ones(feature)
         if ones is not None:
             total = float(table.num_rows if weights is None else weights.sum())
-            held = float(len(ones) if weights is None else weights[ones].sum())
-            counts.append(np.array([total - held, held]))
+            one_weight = float(len(ones) if weights is None else weights[ones].sum())
+            counts.append(np.array([total - one_weight, one_weight]))
             continue
         codes = table.column(feature)
         # Missing is -1 and becomes the first entry, which is dropped.
-        found = np.bincount(codes.astype(np.int64) + 1, weights, minlength=size + 1)
-        counts.append(found[1:].astype(np.float64))
+        tally = np.bincount(codes.astype(np.int64) + 1, weights, minlength=size + 1)
+        counts.append(tally[1:].astype(np.float64))
     return np.concatenate(counts) if counts else np.empty(0)
 
 

@@ -103,10 +103,10 @@ class MeshEStep(LocalEStep):
             if self.is_shared:
                 check_agreement(fingerprint(*requests), "parameters")
             with jax.enable_x64(True):
-                for asked in requests:
-                    sums = self._sums(*self.tables(asked))
+                for request in requests:
+                    sums = self._sums(*self.tables(request))
                     here = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), sums)
-                    answers.append(self.finish([here], asked.num_components))
+                    answers.append(self.finish([here], request.num_components))
             return answers
 
         return interruptible(take)

@@ -145,13 +145,13 @@ def observed_information(
     pi = parameters.weights[free.weights]
     for start in range(0, table.num_rows, BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
-        seen, held = _indicators(schema, table.take(rows))
+        is_observed, is_value = _indicators(schema, table.take(rows))
         share, weight = shares[rows], weights[rows]
         mean = [share[:, free.weights] - pi]
         for k, cells in enumerate(free.cells):
             # Score of a row of component k: observed values less their expectation.
-            expected = seen[:, schema.cell_feature[cells]] * parameters.cells[cells, k]
-            score = held[:, cells] - expected
+            expected = is_observed[:, schema.cell_feature[cells]] * parameters.cells[cells, k]
+            score = is_value[:, cells] - expected
             mean.append(share[:, k, None] * score)
             full = np.hstack([np.ones((len(score), 1)), score])
             own[k] += full.T @ (full * (weight * share[:, k])[:, None])
@@ -163,14 +163,14 @@ def observed_information(
 
 def _indicators(schema: Schema, table: EncodedColumns) -> tuple[FloatArray, FloatArray]:
     """Return indicators of observed features, ``(B, F)``, and of cells, ``(B, C)``."""
-    held = np.zeros((table.num_rows, schema.num_cells))
-    seen = np.zeros((table.num_rows, schema.num_features))
+    is_value = np.zeros((table.num_rows, schema.num_cells))
+    is_observed = np.zeros((table.num_rows, schema.num_features))
     for feature in range(schema.num_features):
         codes = table.column(feature).astype(np.int64)
         rows = np.flatnonzero(codes >= 0)
-        held[rows, codes[rows] + schema.offsets[feature]] = 1.0
-        seen[rows, feature] = 1.0
-    return seen, held
+        is_value[rows, codes[rows] + schema.offsets[feature]] = 1.0
+        is_observed[rows, feature] = 1.0
+    return is_observed, is_value
 
 
 def _parameter_slices(free: FreeParameters) -> list[slice]:
@@ -298,7 +298,7 @@ def bootstrap_errors(
     probability = np.ones(layout.num_rows) if weights is None else weights
     total = round(float(probability.sum()))
     probability = probability / probability.sum()
-    found, num_unconverged = [], 0
+    fits, num_unconverged = [], 0
     for _ in range(num_fits):
         drawn = rng.multinomial(total, probability).astype(np.float64)
         executor = LocalEStep(layout.with_weights(drawn), "double")
@@ -310,7 +310,7 @@ def bootstrap_errors(
         if interrupted:
             raise KeyboardInterrupt
         num_unconverged += not results[0].converged
-        found.append(match_components(parameters, results[0].parameters))
+        fits.append(match_components(parameters, results[0].parameters))
     if num_unconverged:
         warnings.warn(
             f"{num_unconverged} of {num_fits} fits of the bootstrap have not converged after "
@@ -319,8 +319,8 @@ def bootstrap_errors(
             stacklevel=3,
         )
     return (
-        np.std([fit.weights for fit in found], axis=0, ddof=1),
-        np.std([fit.cells for fit in found], axis=0, ddof=1),
+        np.std([fit.weights for fit in fits], axis=0, ddof=1),
+        np.std([fit.cells for fit in fits], axis=0, ddof=1),
     )
 
 
@@ -329,7 +329,7 @@ def _statistics(executor: Any, parameters: MixtureParameters) -> MixtureStatisti
     return statistics
 
 
-def match_components(reference: MixtureParameters, found: MixtureParameters) -> MixtureParameters:
+def match_components(reference: MixtureParameters, other: MixtureParameters) -> MixtureParameters:
     """Permute components to match those of the reference, by smallest total squared distance.
 
     Examples
@@ -339,6 +339,6 @@ def match_components(reference: MixtureParameters, found: MixtureParameters) -> 
     >>> match_components(MixtureParameters(np.array([0.7, 0.3]), cells), swapped).weights.tolist()
     [0.7, 0.3]
     """
-    distance = ((reference.cells[:, :, None] - found.cells[:, None, :]) ** 2).sum(axis=0)
+    distance = ((reference.cells[:, :, None] - other.cells[:, None, :]) ** 2).sum(axis=0)
     order = linear_sum_assignment(distance)[1]
-    return MixtureParameters(found.weights[order], found.cells[:, order])
+    return MixtureParameters(other.weights[order], other.cells[:, order])
