@@ -76,7 +76,7 @@ def test_components_multiply_iterations():
 def test_one_run_is_put_down_to_rows_and_iterations():
     model = fit_cost_model([TrainingRun(1000, "full", 0.0, 10, 2.0, 0.5)])
     assert model.seconds(4000, 5) == pytest.approx(2.0 * 4 / 2 + 0.5)
-    with pytest.raises(ValueError, match="no run"):
+    with pytest.raises(ValueError, match="at least one training run"):
         fit_cost_model([])
 
 
