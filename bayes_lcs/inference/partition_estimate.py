@@ -144,6 +144,7 @@ class _Search:
         for _ in range(max_sweeps):
             moved = False
             for group in rng.permutation(self._candidates()):
+                # Change of the loss by joining each cluster, and by rejoining the own one.
                 cost = self.steps[self.sizes] - 2.0 * self._gains(group)
                 own = self.z[group]
                 cost[own] = np.inf
@@ -155,6 +156,7 @@ class _Search:
                     self.sizes[best] += 1
                     self.z[group] = best
                     moved = True
+                    # Keep an empty cluster to move to.
                     if self.sizes.all() and not self._add_clusters():
                         return first_occurrence(self.z)
             if not moved:
@@ -207,7 +209,7 @@ class _GainMatrix(_Search):
         step = max(BLOCK_NUMBERS // self.num_groups, 1)
         for start in range(0, len(self.draws), step):
             indicators, draw_of, _ = _indicators(self.draws[start : start + step], self.steps)
-            counts = (indicators.T @ members).tocsr()
+            counts = (indicators.T @ members).tocsr()  # clusters of draws by those of z
             weight = np.repeat(self.weights[start:][draw_of], np.diff(counts.indptr))
             joined, left = counts.astype(np.float64), counts.astype(np.float64)
             joined.data = weight * (self.steps[counts.data] - self.steps[0])

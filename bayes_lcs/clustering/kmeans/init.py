@@ -133,6 +133,7 @@ def _parallel(
         total = mass.sum()
         if total <= 0.0:
             break
+        # Independent draws: about OVERSAMPLING * num_clusters points are expected in each round.
         drawn = rng.random_sample(len(X)) < OVERSAMPLING * num_clusters * mass / total
         if not drawn.any():
             continue

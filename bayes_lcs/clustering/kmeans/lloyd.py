@@ -202,6 +202,7 @@ def _assign_and_sum(centers: FloatArray, block: PointBatch) -> tuple[_Sums, str]
     """Return the sums of a batch, and a digest of its labels."""
     X, weights = open_points(block)
     labels, squares = nearest(X, centers)
+    # Assignment matrix with the weights as entries: its product with X sums the points by centre.
     shares = csr_array((weights, labels, np.arange(len(X) + 1)), (len(X), len(centers)))
     totals = np.bincount(labels, weights, minlength=len(centers))
     return _Sums(shares.T @ X, totals, float(weights @ squares)), fingerprint(labels)

@@ -75,6 +75,7 @@ def _block_pass(
         own = packed.at[restarts, chosen].get(mode="promise_in_bounds")
         center, held = own[:, :-2], own[:, -1:] + weight
         plain = weight / jnp.maximum(held, 1e-300)  # padding rows have no weight
+        # At most 1, so that a heavy row cannot move a centre beyond itself.
         eta = jnp.where(decay == 1.0, plain, jnp.minimum(weight * (held + 1.0) ** -decay, 1.0))
         center = center + eta * (point - center)
         moved = jnp.concatenate([center, (center**2).sum(axis=1, keepdims=True), held], axis=1)

@@ -334,6 +334,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Examples
         --------
         >>> import tempfile
+        >>> from pathlib import Path
         >>> import bayes_lcs as bl
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "visits.csv")

@@ -78,6 +78,7 @@ class _Group:
 
     def _add_ones(self, column: int, ones: NDArray, limit: int) -> bool:
         """Add a sparse column, visiting only the rows with a one."""
+        # Rows with a one get new patterns; the old ones now include a zero in this column.
         old, place = np.unique(self.codes[ones], return_inverse=True)
         size = len(self.patterns)
         if self.columns and size + len(old) > limit:

@@ -130,12 +130,13 @@ def chunk_sums(
         patterns, components, log_likelihood = carry
         joint = _log_joint(tables, base, slots, starts[b], starts[b + 1])
         weight = jax.lax.dynamic_index_in_dim(weights, b, keepdims=False)
+        # Log-sum-exp: the largest term is exp(0), so that nothing overflows.
         top = joint.max(axis=1, keepdims=True)
         shares = jnp.exp(joint - top)
         # A product with ones takes a third of the time of XLA's sum.
         total = shares @ jnp.ones(shares.shape[1], dtype)
         scale = weight.astype(dtype) / total
-        share = shares * scale[:, None]
+        share = shares * scale[:, None]  # responsibilities times the weight of the row
         row_log = (top[:, 0] + jnp.log(total)).astype(jnp.float64)
         log_likelihood = log_likelihood + weight @ row_log
 
@@ -148,6 +149,7 @@ def chunk_sums(
         patterns = _loop_over_slots(add, starts[b], starts[b + 1], patterns)
         return patterns, components + (scale @ shares).astype(jnp.float64), log_likelihood
 
+    # Pattern counts of a chunk are in the precision of the tables, their total in float64.
     zeros = jnp.zeros_like(tables)
     result = jax.lax.fori_loop(0, num_blocks, block, (zeros, sums.components, sums.log_likelihood))
     return _Sums(sums.patterns + result[0].astype(jnp.float64), result[1], result[2])
@@ -184,7 +186,7 @@ class LocalEStep:
         self.cores = cores or num_cores()
         self.cancelled = False
         self.num_parts = min(self.cores, len(layout.chunks))
-        # One chunk is too little work to start threads for.
+        # A single chunk is processed by the calling thread.
         self.pool = ThreadPoolExecutor(self.cores) if self.num_parts > 1 else None
         self.entries: tuple[Any, ...] = (layout.entry_pattern, layout.entry_cell, layout.entry_sign)
         if not on_device:

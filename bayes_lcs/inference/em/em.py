@@ -223,7 +223,7 @@ def em_steps(
         statistics = yield EMRequest(start, state)
         passes += 1
     last = _point(model, state.parameters, statistics, row_weight)
-    if not trace:
+    if not trace:  # a fresh start, not one resumed from a state
         trace.append(last.objective)
     while passes < max_iter:
         state = EMResult(
