@@ -129,13 +129,13 @@ class EstimatorTrainer:
         return replace(fit, is_first=is_first)
 
     def _load_or_train(
-        self, what: tuple[Any, ...], like: Any, train: Callable[[], TrainingRun]
+        self, key: tuple[Any, ...], like: Any, train: Callable[[], TrainingRun]
     ) -> TrainingRun:
         """Load a run from its checkpoint, or train; an interrupted run resumes its own checkpoint.
 
         The estimator writes checkpoints of its iterations, if it supports them.
         """
-        with work("fit", self._identity(), *what) as written:
+        with work("fit", self._cache_key(), *key) as written:
             resumed = None if written.state is None else run_from_arrays(written.state, like)
             if resumed is not None:
                 return resumed
@@ -144,7 +144,7 @@ class EstimatorTrainer:
                 written.end(partial(run_to_arrays, fit))
         return fit
 
-    def _identity(self) -> str:
+    def _cache_key(self) -> str:
         """Return the cache key of checkpoints, in which the hold-out stands for all rows."""
         if not is_keeping():
             return ""

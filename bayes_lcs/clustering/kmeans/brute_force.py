@@ -31,7 +31,8 @@ def exhaustive_kmeans(
     size = len(X)
     if size > MAX_POINTS:
         raise ValueError(
-            f"an exact clustering takes at most {MAX_POINTS} points, got {size}; use bl.KMeans"
+            f"an exhaustive search takes at most {MAX_POINTS} points, got {size}; use k-means with "
+            "several starts"
         )
     if not 1 <= num_clusters <= size:
         raise ValueError(f"num_clusters must be between 1 and {size}, got {num_clusters}")
