@@ -135,7 +135,7 @@ def _stages(result: LearningCurveResult) -> list[dict[str, str]]:
 
 def _without_decision(reason: str) -> str:
     """Remove the decision from a reason, because the table has a column for it."""
-    return reason.removeprefix("stops: ").removeprefix("goes on: ")
+    return reason.removeprefix("stops: ").removeprefix("continues: ")
 
 
 def _clusters(model: Any, counts: NDArray[np.int64] | None) -> dict[str, Any]:
