@@ -122,7 +122,7 @@ def averaged(data):
     found = bl.compare([CNB(), bl.NoSharing()], data, prior=[0.5, 0.5])
     with (
         mock.patch.object(bl.Comparison, "probability_intervals", return_value=np.ones((2, 2))),
-        mock.patch.object(compare, "ROWS_AT_ONCE", 7),
+        mock.patch.object(compare, "BATCH_SIZE", 7),
     ):
         return {"chances": found.predict_proba(data)}
 
@@ -134,7 +134,7 @@ def predicted(folder):
     if not (folder / "rows.csv").exists():
         X.to_csv(folder / "rows.csv", index=False)
     model = bl.PartialScanClassifier("tree", 4, random_state=0).fit(X, y)
-    with mock.patch.object(scan_files, "ROWS_AT_ONCE", 70):
+    with mock.patch.object(scan_files, "BATCH_SIZE", 70):
         save_scan(model, folder, folder / "rows.csv")
     return {"predictions": pd.read_csv(folder / "predictions.csv")}
 

@@ -124,7 +124,7 @@ def compare(
     from bayes_lcs.inference.exact.exact import MAX_GROUPS
     from bayes_lcs.io.size_estimate import table_extent
     from bayes_lcs.report.compare import save_page
-    from bayes_lcs.report.html import Origin
+    from bayes_lcs.report.html import Provenance
     from bayes_lcs.runtime.memory import require_memory
     from bayes_lcs.workflows.compare import (
         ComparisonInterrupted,
@@ -185,7 +185,7 @@ def compare(
                 models = partial.table().to_dict("records")
                 print_json({"interrupted": True, "models": models, "files": [str(path)]})
             raise KeyboardInterrupt(f"the evidence of the finished models is in {path}") from None
-        origin = Origin("compare", file, seed, options)
+        origin = Provenance("compare", file, seed, options)
         written = run.write(
             lambda: [save_page(result, folder, origin), *save_comparison(result, folder)],
             is_finished=not result.interrupted,

@@ -104,15 +104,15 @@ def coreset(
     if out.suffix.lower() in OTHER_FORMATS:
         raise ValueError(f"{out}: a coreset is written as .csv or .parquet; change --out")
     from bayes_lcs.io.size_estimate import table_extent
-    from bayes_lcs.report.coreset import place_of_page, save_coreset_page
-    from bayes_lcs.report.html import Origin
+    from bayes_lcs.report.coreset import report_path, save_coreset_page
+    from bayes_lcs.report.html import Provenance
     from bayes_lcs.runtime.memory import require_memory
     from bayes_lcs.workflows.coreset import coreset_of_file, save_coreset
     from bayes_lcs.workflows.resource_estimates import coreset_disk, coreset_memory
 
     stream = stream or executor is not None or scheduler is not None
     run = prepare(
-        Output.at_file(out, place_of_page(out)),
+        Output.at_file(out, report_path(out)),
         {"the input": check_exists(file)},
         {"command": "coreset", **options, "seed": seed},
         resume=resume,
@@ -141,7 +141,7 @@ def coreset(
             seed=seed,
             executor=runner,
         )
-        origin = Origin("coreset", file, seed, options)
+        origin = Provenance("coreset", file, seed, options)
         written = run.write(
             lambda: [
                 save_coreset_page(small, names, out, origin),

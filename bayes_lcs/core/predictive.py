@@ -131,6 +131,7 @@ class ConditionalPredictive:
         label: IntArray,
     ) -> None:
         """Correct rows that are part of the counts: subtract one from label and value counts."""
+        # All factors are ratios of counts, so removing a row subtracts 1 from each count.
         y, codes = label[rows], codes[rows]
         of_label, of_feature = self.label_block[group[rows]], self.feature_block[group[rows]]
         own = self.label_counts[of_label] + self.label_prior

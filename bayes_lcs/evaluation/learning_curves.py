@@ -152,10 +152,10 @@ def learning_curve(
                             progress=False,
                         )
                         fit = judge(posterior)
-                        whose = f"{name}, {size} rows"
+                        fit_name = f"{name}, {size} rows"
                         if others == "all":
-                            whose += f" of {labelled.group_names[next(iter(held_out))]}"
-                        fits[f"{whose}, repeat {repeat}"] = fit
+                            fit_name += f" of {labelled.group_names[next(iter(held_out))]}"
+                        fits[f"{fit_name}, repeat {repeat}"] = fit
                         for code, rows in held_out.items():
                             tested = labelled.take(rows)
                             p = posterior.predict_proba(tested)

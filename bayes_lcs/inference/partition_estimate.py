@@ -1,21 +1,21 @@
 """Partition estimates: the minimiser of an expected loss over the posterior, and its credible ball.
 
-The search is not confined to the partitions that were drawn.
-The losses, the variation of information and Binder's loss, have the form (Meila 2007; Binder 1978)
+The search is not restricted to the drawn partitions. The losses, the variation of information and
+Binder's loss, have the form (Meila 2007; Binder 1978)
 
     d(a, b) = sum_k f(|a_k|) + sum_l f(|b_l|) - 2 sum_{k,l} f(|a_k and b_l|),
 
 with ``f(n) = n log n`` for the variation of information (in nats times the number of groups) and
 ``f(n) = n^2`` for Binder's loss (twice the number of pairs on which the two disagree). Moving one
-group changes the counts ``|a_k and b_l|`` of one cell per draw, so the search moves single groups,
-from several starts, until no move helps. A group can always move to an empty cluster.
+group changes few counts ``|a_k and b_l|`` per draw, so the search moves single groups, from several
+starts, until no move decreases the loss. A group can always move to an empty cluster.
 
 The gain of joining group ``g`` to cluster ``k`` is a mean over draws of ``f(n + 1) - f(n)``, where
-``n`` counts the members of ``k`` that the draw puts together with ``g``. Up to `MAX_DENSE_GROUPS`
-groups the gains of all groups and clusters are kept up to date (`_GainMatrix`), so that looking for
-a move is free and only a move costs a pass over the draws. For Binder's loss gains are sums of
-co-clustering probabilities, and a move does not read the draws at all (`_PairGains`). Beyond that
-many groups, gains are computed from the counts when a group is visited (`_CountTable`).
+``n`` is the number of members of ``k`` that are in the cluster of ``g`` in the draw. Up to
+`MAX_DENSE_GROUPS` groups the gains of all groups and clusters are updated after each move
+(`_GainMatrix`), so that only moves cost a pass over the draws. For Binder's loss gains are sums of
+co-clustering probabilities, and a move does not use the draws at all (`_PairGains`). With more
+groups, gains are computed from counts when a group is visited (`_CountTable`).
 """
 
 from __future__ import annotations
@@ -51,38 +51,38 @@ LOSSES: dict[str, Callable[[FloatArray], FloatArray]] = {
 }
 
 MAX_DENSE_GROUPS = 4000
-"""Groups up to which arrays of groups times clusters, or groups times groups, are made."""
+"""Maximum number of groups for arrays of groups times clusters, or groups times groups."""
 MAX_TABLE_NUMBERS = 2**26
-"""Entries of a `_CountTable`: a quarter of a gibibyte."""
+"""Maximum number of entries of a `_CountTable`: a quarter of a gibibyte."""
 BLOCK_NUMBERS = 2**21
 """Groups times draws times partitions that are counted at a time."""
 SCREENING_NUMBERS = 2**28
 """Groups times draws times candidates that are counted to compare candidates."""
 SEARCH_DRAWS = 256
-"""Draws on which the search from several starts is made before the best is refined on all."""
+"""Number of draws for the search from several starts; the best results are refined on all."""
 MAX_VISITS = 2_000_000
-"""Visits to groups beyond `MAX_DENSE_GROUPS`, over all starts and sweeps."""
+"""Maximum number of visits to groups over all starts and sweeps, beyond `MAX_DENSE_GROUPS`."""
 TOLERANCE = 1e-10
-"""Decrease of the loss, not divided by the number of groups or pairs, that counts as one."""
+"""Smallest decrease of the loss (not divided by the number of groups or pairs) that counts."""
 
 
 def loss_function(loss: str) -> Callable[[FloatArray], FloatArray]:
-    """Return the ``f`` of a loss, or raise an error that lists the losses."""
+    """Return the function ``f`` of a loss."""
     if loss not in LOSSES:
         raise ValueError(f"loss must be 'vi' or 'binder', got {loss!r}")
     return LOSSES[loss]
 
 
 def loss_scale(num_groups: int, loss: str) -> float:
-    """Divisor of reported losses: the number of groups, or of ordered pairs."""
+    """Return the divisor of reported losses: the number of groups, or of ordered pairs."""
     return float(num_groups) if loss == "vi" else float(max(num_groups * (num_groups - 1), 1))
 
 
 def distances(partitions: IntArray, draws: IntArray, loss: str) -> FloatArray:
-    """Compute distances of partitions ``(C, U)`` from draws ``(S, U)``, ``(C, S)``.
+    """Compute distances ``(C, S)`` of partitions ``(C, U)`` from draws ``(S, U)``.
 
-    Labels begin at 0; distances are not divided by `loss_scale`. Only the cells of contingency
-    tables that are not empty are visited, so time and memory do not grow with the numbers of
+    Labels begin at 0; distances are not divided by `loss_scale`. Only non-empty cells of the
+    contingency tables are visited, so that time and memory do not grow with the numbers of
     clusters.
     """
     num_groups = draws.shape[1]
@@ -95,7 +95,7 @@ def distances(partitions: IntArray, draws: IntArray, loss: str) -> FloatArray:
         stride = max(BLOCK_NUMBERS // (num_groups * size), 1)
         for first in range(0, len(partitions), stride):
             left, left_of, left_own = _indicators(partitions[first : first + stride], values)
-            joint = (left.T @ right).tocoo()
+            joint = (left.T @ right).tocoo()  # contingency tables of all pairs of partitions
             both = np.bincount(
                 left_of[joint.coords[0]] * size + right_of[joint.coords[1]],
                 weights=values[joint.data],
@@ -109,9 +109,10 @@ def distances(partitions: IntArray, draws: IntArray, loss: str) -> FloatArray:
 def _indicators(
     draws: IntArray, values: FloatArray
 ) -> tuple[scipy.sparse.csr_array, IntArray, FloatArray]:
-    """Membership of groups in the clusters of all draws, ``(U, J)``.
+    """Return the membership of groups in the clusters of all draws, ``(U, J)``.
 
-    Also the draw of each column, and the sum of ``values[size]`` over the clusters of each draw.
+    Return also the draw of each column, and for each draw the sum of ``values[size]`` over its
+    clusters.
     """
     num_draws, num_groups = draws.shape
     sizes = draws.max(axis=1) + 1
@@ -121,14 +122,14 @@ def _indicators(
     shape = (num_groups, int(sizes.sum()))
     matrix = scipy.sparse.csr_array((np.ones(columns.size, np.int32), columns, pointers), shape)
     draw_of = np.repeat(np.arange(num_draws), sizes)
-    held = np.bincount(columns, minlength=shape[1])
+    cluster_sizes = np.bincount(columns, minlength=shape[1])
     own = np.zeros(num_draws)
-    np.add.at(own, draw_of, values[held])
+    np.add.at(own, draw_of, values[cluster_sizes])
     return matrix, draw_of.astype(np.int64), own
 
 
 class _Search:
-    """Moves of single groups that decrease the expected loss under weighted draws."""
+    """Local search: moves of single groups that decrease the expected loss of weighted draws."""
 
     def __init__(self, draws: IntArray, counts: IntArray, loss: str) -> None:
         self.draws, self.loss = draws, loss
@@ -137,56 +138,54 @@ class _Search:
         values = loss_function(loss)(np.arange(self.num_groups + 2, dtype=np.float64))
         self.steps = np.diff(values)  # f(n + 1) - f(n) at n
 
-    def expected(self, partitions: IntArray) -> FloatArray:
-        """Expected loss of each partition, computed afresh."""
-        return distances(partitions, self.draws, self.loss) @ self.weights
-
     def descend(self, partition: IntArray, rng: np.random.Generator, max_sweeps: int) -> IntArray:
         """Move groups until no move of one group decreases the expected loss."""
-        self._start(first_occurrence(partition))
+        self._initialize(first_occurrence(partition))
         for _ in range(max_sweeps):
             moved = False
             for group in rng.permutation(self._candidates()):
+                # Change of the loss by joining each cluster, and by rejoining the own one.
                 cost = self.steps[self.sizes] - 2.0 * self._gains(group)
                 own = self.z[group]
                 cost[own] = np.inf
                 best = int(np.argmin(cost))
                 stay = self.steps[self.sizes[own] - 1] - 2.0 * self._own_gain(group)
                 if cost[best] < stay - TOLERANCE:
-                    self._move(group, best)
+                    self._update_gains(group, best)
                     self.sizes[own] -= 1
                     self.sizes[best] += 1
                     self.z[group] = best
                     moved = True
+                    # Keep an empty cluster to move to.
                     if self.sizes.all() and not self._add_clusters():
                         return first_occurrence(self.z)
             if not moved:
                 break
         return first_occurrence(self.z)
 
-    def _start(self, z: IntArray) -> None:
-        """Begin at a partition, with a few empty clusters."""
+    def _initialize(self, z: IntArray) -> None:
+        """Start from a partition, with a few empty clusters."""
         self.z = z
         self.sizes = np.bincount(z, minlength=int(z.max()) + 9)
 
     def _candidates(self) -> IntArray:
-        """Groups to visit in this sweep."""
+        """Return the groups to visit in this sweep."""
         return np.arange(self.num_groups)
 
     def _add_clusters(self) -> bool:
-        """Append empty clusters; return False if there is no memory for them."""
+        """Append empty clusters; return False if they exceed the memory limit."""
         self.sizes = np.append(self.sizes, np.zeros(len(self.sizes) // 2 + 8, np.int64))
         return True
 
     def _gains(self, group: int) -> FloatArray:
-        """Expected ``f(n + 1) - f(n)`` of joining each cluster."""
+        """Return the expected ``f(n + 1) - f(n)`` of joining each cluster."""
         raise NotImplementedError
 
     def _own_gain(self, group: int) -> float:
-        """The same for the group's own cluster, itself left out."""
+        """Return the gain of joining the group's own cluster, after leaving it."""
         raise NotImplementedError
 
-    def _move(self, group: int, new: int) -> None:
+    def _update_gains(self, group: int, new: int) -> None:
         """Update the gains; labels and sizes are updated by the caller."""
         raise NotImplementedError
 
@@ -200,8 +199,8 @@ class _GainMatrix(_Search):
         self.columns = indicators.indices.reshape(self.num_groups, len(draws))
         self.indicators = indicators.tocsc()
 
-    def _start(self, z: IntArray) -> None:
-        super()._start(z)
+    def _initialize(self, z: IntArray) -> None:
+        super()._initialize(z)
         shape = (self.num_groups, len(self.sizes))
         self.gain = np.full(shape, self.steps[0])
         self.own = np.zeros(self.num_groups)
@@ -210,7 +209,7 @@ class _GainMatrix(_Search):
         step = max(BLOCK_NUMBERS // self.num_groups, 1)
         for start in range(0, len(self.draws), step):
             indicators, draw_of, _ = _indicators(self.draws[start : start + step], self.steps)
-            counts = (indicators.T @ members).tocsr()
+            counts = (indicators.T @ members).tocsr()  # clusters of draws by those of z
             weight = np.repeat(self.weights[start:][draw_of], np.diff(counts.indptr))
             joined, left = counts.astype(np.float64), counts.astype(np.float64)
             joined.data = weight * (self.steps[counts.data] - self.steps[0])
@@ -236,14 +235,15 @@ class _GainMatrix(_Search):
     def _own_gain(self, group: int) -> float:
         return float(self.own[group])
 
-    def _move(self, group: int, new: int) -> None:
+    def _update_gains(self, group: int, new: int) -> None:
         old, step = self.z[group], self.steps
         in_old, in_new = self.z == old, self.z == new
         in_old[group] = False
-        # Which groups each draw puts together with this one, ``(U, S)``.
+        # Co-clustering of all groups with this one in each draw, ``(U, S)``.
         together = self.indicators[:, self.columns[group]]
-        # Members of the two clusters among them, this one left out.
+        # For each draw, members of the old and new cluster among them, without this one.
         before, after = (together.T @ np.column_stack([in_old, in_new]).astype(np.int64)).T
+        # Changes of gains: of joining the old cluster, and for its members; the same for the new.
         changes = [
             step[before] - step[before + 1],
             step[np.maximum(before - 1, 0)] - step[before],
@@ -259,20 +259,20 @@ class _GainMatrix(_Search):
 
 
 class _PairGains(_GainMatrix):
-    """The same for Binder's loss, where ``f(n + 1) - f(n) = 2 n + 1`` is linear."""
+    """Gain matrix for Binder's loss, where ``f(n + 1) - f(n) = 2 n + 1`` is linear."""
 
     def __init__(self, draws: IntArray, counts: IntArray, loss: str) -> None:
         _Search.__init__(self, draws, counts, loss)
         self.together = coclustering_matrix(draws, counts)
 
-    def _start(self, z: IntArray) -> None:
-        _Search._start(self, z)
+    def _initialize(self, z: IntArray) -> None:
+        _Search._initialize(self, z)
         members = np.zeros((self.num_groups, len(self.sizes)))
         members[np.arange(self.num_groups), z] = 1.0
         self.gain = 1.0 + 2.0 * self.together @ members
         self.own = self.gain[np.arange(self.num_groups), z] - 2.0
 
-    def _move(self, group: int, new: int) -> None:
+    def _update_gains(self, group: int, new: int) -> None:
         old, pairs = self.z[group], 2.0 * self.together[:, group]
         self.gain[:, old] -= pairs
         self.gain[:, new] += pairs
@@ -283,7 +283,7 @@ class _PairGains(_GainMatrix):
 
 
 class _CountTable(_Search):
-    """Counts of the clusters of draws and of the estimate, ``(J, K)``: for many groups."""
+    """Contingency counts of the clusters of draws and of the estimate, ``(J, K)``: many groups."""
 
     def __init__(self, draws: IntArray, counts: IntArray, loss: str) -> None:
         super().__init__(draws, counts, loss)
@@ -291,18 +291,18 @@ class _CountTable(_Search):
         self.num_rows = int(sizes.sum())
         self.rows = np.ascontiguousarray((draws + (np.cumsum(sizes) - sizes)[:, None]).T)
 
-    def fits(self, num_clusters: int) -> bool:
-        """Return whether a table with this many clusters is allowed."""
+    def fits_in_memory(self, num_clusters: int) -> bool:
+        """Return whether a table with this many clusters is within the memory limit."""
         return self.num_rows * num_clusters <= MAX_TABLE_NUMBERS
 
-    def _start(self, z: IntArray) -> None:
-        super()._start(z)
+    def _initialize(self, z: IntArray) -> None:
+        super()._initialize(z)
         self.table = np.zeros((self.num_rows, len(self.sizes)), np.int32)
         np.add.at(self.table, (self.rows, z[:, None]), 1)
 
     def _add_clusters(self) -> bool:
         super()._add_clusters()
-        if not self.fits(len(self.sizes)):
+        if not self.fits_in_memory(len(self.sizes)):
             return False
         new = len(self.sizes) - self.table.shape[1]
         self.table = np.hstack([self.table, np.zeros((self.num_rows, new), np.int32)])
@@ -315,7 +315,7 @@ class _CountTable(_Search):
         counts = self.table[self.rows[group], self.z[group]]
         return float(self.weights @ self.steps[counts - 1])
 
-    def _move(self, group: int, new: int) -> None:
+    def _update_gains(self, group: int, new: int) -> None:
         self.table[self.rows[group], self.z[group]] -= 1
         self.table[self.rows[group], new] += 1
 
@@ -329,11 +329,11 @@ def best_partition(
     max_sweeps: int = 1000,
     seed: int = 0,
 ) -> tuple[IntArray, float]:
-    """Find the partition of least expected loss, and its expected loss divided by `loss_scale`.
+    """Find a partition with minimal expected loss; return it and its loss over `loss_scale`.
 
-    Up to `MAX_DENSE_GROUPS` groups the result is never worse than any draw, all groups together or
-    all groups apart, and no move of a single group improves it, unless ``max_sweeps`` ended the
-    search.
+    Up to `MAX_DENSE_GROUPS` groups the result is never worse than any draw, one cluster of all
+    groups, or singleton clusters, and no move of a single group improves it, unless ``max_sweeps``
+    ended the search.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def best_partition(
     num_starts
         Number of starts of the search.
     max_sweeps
-        Most sweeps over the groups from each start.
+        Maximum number of sweeps over the groups from each start.
     seed
         Seed of the order in which groups are visited.
     """
@@ -357,7 +357,7 @@ def best_partition(
     levels = _linkage_levels(draws, counts, rng) if dense else extremes[:0]
     candidates = np.concatenate([levels, extremes, draws])
     screened, error = _screen(candidates, draws, counts, loss, rng)
-    # The best candidate, the two best levels, the extremes, then draws from the best on.
+    # Starts: the best candidate, the two best levels, the extremes, then the best draws.
     order = np.argsort(screened, kind="stable")
     by_rank = [order[0], *order[order < len(levels)][:2], *(len(levels) + np.arange(2 * dense))]
     starts = list(dict.fromkeys([*by_rank, *order[order >= len(levels) + 2]]))[:num_starts]
@@ -365,38 +365,38 @@ def best_partition(
     search: _Search
     if dense:
         search = (_PairGains if loss == "binder" else _GainMatrix)(draws, counts, loss)
-        some, times = _subset(draws, counts, SEARCH_DRAWS, rng)
+        some, times = _sample_draws(draws, counts, SEARCH_DRAWS, rng)
         if loss == "vi" and len(starts) > 2 and 2 * len(some) < len(draws):
             coarse = _GainMatrix(some, times, loss)
-            found = np.stack([coarse.descend(candidates[i], rng, max_sweeps) for i in starts])
-            found = found[np.argsort(distances(found, draws, loss) @ weights)[:2]]
+            results = np.stack([coarse.descend(candidates[i], rng, max_sweeps) for i in starts])
+            results = results[np.argsort(distances(results, draws, loss) @ weights)[:2]]
         else:
-            found = candidates[starts]
+            results = candidates[starts]
     else:
-        found, search = candidates[starts], _count_table(candidates[starts], draws, counts, loss)
+        results, search = candidates[starts], _count_table(candidates[starts], draws, counts, loss)
         affordable = int(np.clip(MAX_VISITS / (10 * num_groups), 1, num_starts))
-        found = found[:affordable]
+        results = results[:affordable]
         max_sweeps = int(np.clip(MAX_VISITS / (affordable * num_groups), 1, max_sweeps))
-    found = np.stack([search.descend(z, rng, max_sweeps) for z in found])
-    losses = distances(found, draws, loss) @ weights
-    best, least = found[np.argmin(losses)], float(losses.min())
-    # Candidates that may be better than what was found are evaluated on all draws.
+    results = np.stack([search.descend(z, rng, max_sweeps) for z in results])
+    losses = distances(results, draws, loss) @ weights
+    best, least = results[np.argmin(losses)], float(losses.min())
+    # Candidates that may be better than the result are evaluated on all draws.
     rivals = order[(screened - error)[order] < least][: len(order) if dense else 16]
     losses = distances(candidates[rivals], draws, loss) @ weights
     if losses.min(initial=np.inf) < least:
         best, least = candidates[rivals[np.argmin(losses)]], float(losses.min())
         better = search.descend(best, rng, max_sweeps)
         value = float(distances(better[None, :], draws, loss)[0] @ weights)
-        # A table of some of the draws can lead to a larger loss on all of them.
+        # A descent on a subset of the draws may increase the loss on all draws.
         if value < least:
             best, least = better, value
     return first_occurrence(best), least / loss_scale(num_groups, loss)
 
 
-def _subset(
+def _sample_draws(
     draws: IntArray, counts: IntArray, most: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
-    """Return all draws, or a random sample if they are more than ``most``."""
+    """Return all draws, or a random sample of ``most`` if there are more."""
     if len(draws) <= most:
         return draws, counts
     times = rng.multinomial(most, counts / counts.sum())
@@ -406,15 +406,15 @@ def _subset(
 def _screen(
     candidates: IntArray, draws: IntArray, counts: IntArray, loss: str, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Estimate expected losses from some of the draws, with a bound of what they may be lower."""
+    """Estimate expected losses from a sample of the draws; return them with an error bound."""
     most = int(np.clip(SCREENING_NUMBERS // candidates.size, 16, 128))
-    some, times = _subset(draws, counts, most, rng)
+    some, times = _sample_draws(draws, counts, most, rng)
     distance, weights = distances(candidates, some, loss), times / times.sum()
     mean = distance @ weights
     if len(some) == len(draws):
         return mean, np.full(len(mean), 1e-9)
     variance = (distance - mean[:, None]) ** 2 @ weights / most
-    # Six standard errors, and a share of draws that a sample of this size can miss.
+    # Six standard errors, plus a term for rare draws that a sample of this size can miss.
     return mean, 6.0 * np.sqrt(variance) + 7.0 / most * mean
 
 
@@ -426,30 +426,30 @@ def _linkage_levels(draws: IntArray, counts: IntArray, rng: np.random.Generator)
     num_groups = draws.shape[1]
     if num_groups < 3:
         return np.empty((0, num_groups), np.int64)
-    apart = 1.0 - coclustering_matrix(*_subset(draws, counts, SEARCH_DRAWS, rng))
-    tree = linkage(squareform(apart, checks=False), "average")
+    dissimilarity = 1.0 - coclustering_matrix(*_sample_draws(draws, counts, SEARCH_DRAWS, rng))
+    tree = linkage(squareform(dissimilarity, checks=False), "average")
     numbers = np.unique(np.geomspace(2, num_groups - 1, 24).round().astype(int))
     levels = [fcluster(tree, number, "maxclust") for number in numbers]
     return np.unique(first_occurrence(np.stack(levels)), axis=0)
 
 
 def _count_table(starts: IntArray, draws: IntArray, counts: IntArray, loss: str) -> _CountTable:
-    """Table of counts of as many draws, evenly spaced, as fit into memory with these starts."""
+    """Build a count table of as many draws, evenly spaced, as the memory limit allows."""
     num_clusters = 2 * int(starts.max()) + 32
     rows = int((draws.max(axis=1) + 1).max())
     most = max(MAX_TABLE_NUMBERS // (rows * num_clusters), 1)
-    # Distinct draws are sorted: their first ones are not a fair sample of all.
-    kept = np.unique(np.linspace(0, len(draws) - 1, min(most, len(draws))).astype(int))
-    return _CountTable(draws[kept], counts[kept], loss)
+    # Distinct draws are sorted, so that the first ones are not a representative sample.
+    used = np.unique(np.linspace(0, len(draws) - 1, min(most, len(draws))).astype(int))
+    return _CountTable(draws[used], counts[used], loss)
 
 
 MAX_NUMBERS = 2**25
-"""Groups times draws that are used; of more draws, evenly spaced ones are."""
+"""Maximum number of groups times draws; larger inputs are thinned evenly."""
 
 
 @dataclass(frozen=True, eq=False)
 class CredibleBall:
-    """The smallest ball around the estimate that holds ``level`` of the posterior.
+    """Smallest ball around the estimate with posterior probability of at least ``level``.
 
     Attributes
     ----------
@@ -469,7 +469,7 @@ class CredibleBall:
 
 @dataclass(frozen=True, eq=False)
 class PartitionEstimate:
-    """A partition that minimises an expected loss.
+    """Partition that minimises an expected loss.
 
     Attributes
     ----------
@@ -478,9 +478,9 @@ class PartitionEstimate:
     loss
         ``"vi"`` or ``"binder"``.
     expected_loss
-        Its mean distance to the draws.
+        Mean distance of the partition to the draws.
     ball
-        Credible ball around it.
+        Credible ball around the partition.
     """
 
     partition: IntArray
@@ -490,9 +490,7 @@ class PartitionEstimate:
 
 
 def partition_distance(a: ArrayLike, b: ArrayLike, loss: str = "vi") -> float:
-    """Compute the distance of two partitions.
-
-    It is given per group for ``"vi"`` (nats) and per pair for ``"binder"``.
+    """Compute the distance of two partitions, per group (``"vi"``, nats) or pair (``"binder"``).
 
     Examples
     --------
@@ -503,7 +501,9 @@ def partition_distance(a: ArrayLike, b: ArrayLike, loss: str = "vi") -> float:
     """
     x, y = first_occurrence(a), first_occurrence(b)
     if x.shape != y.shape or x.ndim != 1:
-        raise ValueError(f"partitions of shape {x.shape} and {y.shape} cannot be compared")
+        raise ValueError(
+            f"partitions must have the same one-dimensional shape, got {x.shape} and {y.shape}"
+        )
     f = loss_function(loss)
     both = np.unique(x * (y.max() + 1) + y, return_counts=True)[1]
     total = [f(sizes.astype(np.float64)).sum() for sizes in (np.bincount(x), np.bincount(y), both)]
@@ -520,7 +520,7 @@ def estimate_partition(
     max_draws: int | None = None,
     seed: int = 0,
 ) -> PartitionEstimate:
-    """Find the partition of least expected loss under the draws, with a credible ball.
+    """Find a partition with minimal expected loss under the draws, with a credible ball.
 
     Parameters
     ----------
@@ -531,24 +531,24 @@ def estimate_partition(
     level
         Posterior probability of the credible ball.
     num_starts
-        Starts of the search: the best candidate, levels of average linkage of the co-clustering
-        probabilities, all groups together, all groups apart, then the best draws.
+        Number of starts of the search: the best candidate, levels of average linkage of the
+        co-clustering probabilities, one cluster, singleton clusters, then the best draws.
     max_sweeps
-        Most sweeps over the groups from each start.
+        Maximum number of sweeps over the groups from each start.
     max_draws
-        At most this many draws are used, evenly spaced over those given; all by default.
+        Maximum number of draws, evenly spaced over those given; all by default.
     seed
-        Seed of the order in which groups are visited and of the draws that are looked at first.
+        Seed of the order in which groups are visited and of the draws for the first search.
 
     Notes
     -----
-    Up to 4,000 groups the expected loss is not above that of any draw, of all groups together, of
-    all groups apart or of the estimate with one group moved. It need not be the least of all
-    partitions.
+    Up to 4,000 groups the expected loss is not above that of any draw, of one cluster of all
+    groups, of singleton clusters, or of the estimate with one group moved. It need not be the
+    global minimum.
 
     With the variation of information and more than 512 distinct draws, starts are compared on 256
-    of them and the two best results are refined on all. Beyond 4,000 groups the search makes fewer
-    sweeps from fewer starts. At most 2^25 numbers, groups times draws, are used.
+    of them and the two best results are refined on all. With more than 4,000 groups the search
+    makes fewer sweeps from fewer starts. At most 2^25 numbers, groups times draws, are used.
 
     Examples
     --------
@@ -557,19 +557,19 @@ def estimate_partition(
     [0, 0, 1, 1]
     """
     if not 0.0 < level <= 1.0:
-        raise ValueError(f"level must lie between 0 and 1, got {level}")
+        raise ValueError(f"level must be above 0 and at most 1, got {level}")
     for name, value in (("num_starts", num_starts), ("max_draws", max_draws)):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
     loss_function(loss)
-    given = np.atleast_2d(np.asarray(draws))
-    if given.size == 0:
-        raise ValueError("there are no draws to summarise")
-    most = max(MAX_NUMBERS // given.shape[1], 10)
-    most = min(most, len(given), max_draws or len(given))
-    if most < len(given):
-        given = given[np.linspace(0, len(given) - 1, most).astype(int)]
-    unique, counts = np.unique(first_occurrence(given), axis=0, return_counts=True)
+    partitions = np.atleast_2d(np.asarray(draws))
+    if partitions.size == 0:
+        raise ValueError("draws is empty; at least one draw is needed")
+    most = max(MAX_NUMBERS // partitions.shape[1], 10)
+    most = min(most, len(partitions), max_draws or len(partitions))
+    if most < len(partitions):
+        partitions = partitions[np.linspace(0, len(partitions) - 1, most).astype(int)]
+    unique, counts = np.unique(first_occurrence(partitions), axis=0, return_counts=True)
     partition, expected = best_partition(
         unique, counts, loss, num_starts=num_starts, max_sweeps=max_sweeps, seed=seed
     )
@@ -585,7 +585,7 @@ def credible_ball(
     Parameters
     ----------
     centre : (U,)
-        The partition in the middle.
+        The partition at the centre.
     draws : (S, U)
         Draws of the partition.
     loss : {"vi", "binder"}

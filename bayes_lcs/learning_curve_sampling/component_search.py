@@ -1,10 +1,10 @@
-"""The number of components, chosen together with the sample size.
+"""Choice of the number of components together with the sample size.
 
-Beyond the paper, which fixes it. More rows carry more clusters, so the question is put again at
-every stage: after training with the number at hand the next larger one is tried on the same sample,
-and taken if what it adds on the hold-out is worth more than the time by which its runs are longer;
-then the next. Runs cut short cannot tell numbers of components apart (after one step of EM all are
-nearly one cluster), so full training is used.
+This goes beyond the paper, in which the number is fixed. Larger samples support more clusters, so
+larger numbers are tried again at every stage: after training with the current number, the next
+larger one is trained on the same sample, and accepted if its additional benefit on the hold-out
+exceeds the cost of its longer run; then the next. Truncated runs cannot distinguish numbers of
+components (after one step of EM all are nearly one cluster), so full training is used.
 """
 
 from __future__ import annotations
@@ -12,46 +12,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bayes_lcs.learning_curve_sampling.training_run import Fit, Trainer
+from bayes_lcs.learning_curve_sampling.training_run import Trainer, TrainingRun
 from bayes_lcs.learning_curve_sampling.utility import Preferences
 
 __all__ = ["ComponentSearch"]
 
 
 class ComponentSearch:
-    """Climbs a ladder of numbers of components as the sample grows.
+    """Sequential search over increasing numbers of components as the sample grows.
 
     Parameters
     ----------
     ladder
-        Numbers of components to consider, in growing order.
+        Numbers of components to consider, in increasing order.
     """
 
     def __init__(self, ladder: Sequence[int]) -> None:
         self.ladder = tuple(int(k) for k in ladder)
         if not self.ladder or list(self.ladder) != sorted(set(self.ladder)) or self.ladder[0] < 1:
-            raise ValueError(f"components must be growing numbers from 1 up, got {list(ladder)}")
-        self._place = 0
+            raise ValueError(
+                f"components must be increasing numbers of at least 1, got {list(ladder)}"
+            )
+        self._index = 0
 
-    def stage(
+    def train_stage(
         self, trainer: Trainer, size: int, base: float, preferences: Preferences
-    ) -> tuple[Fit, list[Fit]]:
-        """The run that is kept at this size, and all runs that were made."""
-        best = trainer.fit(size, "full", components=self.ladder[self._place])
+    ) -> tuple[TrainingRun, list[TrainingRun]]:
+        """Train on a sample; return the run with the chosen number, and all runs."""
+        best = trainer.fit(size, "full", components=self.ladder[self._index])
         tried = [best]
-        while not best.interrupted and self._place + 1 < len(self.ladder):
-            larger = trainer.fit(size, "full", components=self.ladder[self._place + 1])
+        while not best.interrupted and self._index + 1 < len(self.ladder):
+            larger = trainer.fit(size, "full", components=self.ladder[self._index + 1])
             tried.append(larger)
             if larger.interrupted:
                 return replace(best, interrupted=True), tried
             if not _pays(best, larger, base, preferences):
                 break
-            best, self._place = larger, self._place + 1
+            best, self._index = larger, self._index + 1
         return best, tried
 
 
-def _pays(smaller: Fit, larger: Fit, base: float, preferences: Preferences) -> bool:
-    """Whether more components add more benefit than their longer run costs."""
+def _pays(smaller: TrainingRun, larger: TrainingRun, base: float, preferences: Preferences) -> bool:
+    """Return whether more components add more benefit than their longer run costs."""
     gain = larger.score - smaller.score
     scale = max(larger.score, smaller.score) - base
     if scale <= 0:

@@ -1,12 +1,12 @@
-"""The loop of stages: train on a sample, decide, train on a larger one, until the rule stops it.
+"""Loop of stages: train on a sample, decide, train on a larger one, until the rule stops.
 
-It knows of samples only through a `Trainer` (module `training_run`), so the same loop runs with a
-live estimator, with records of one, and in tests with curves made by hand.
+Samples are accessed only through a `Trainer` (module `training_run`), so that the same loop runs
+with an estimator, with recorded runs, and in tests with synthetic curves.
 
-Stages that are cut short underestimate what full training gains from more rows: after one step of
-EM learning curves are nearly flat. So where they say stop, the sample is trained to the end, and
-the rule is asked again with the scores of the runs that were trained to the end. Only if these say
-stop too does the run end.
+Truncated stages underestimate the gain of full training from more rows: after one step of EM
+learning curves are nearly flat. If the rule stops after such a stage, the sample is trained to
+convergence, and the rule is applied again to the scores of full training. The loop ends only if
+both decisions are to stop.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy as np
 
 from bayes_lcs.learning_curve_sampling.component_search import ComponentSearch
 from bayes_lcs.learning_curve_sampling.cost_model import CostModel, fit_cost_model
-from bayes_lcs.learning_curve_sampling.rules import Decision, Rule, Situation
-from bayes_lcs.learning_curve_sampling.training_run import Fit, RowScores, Trainer
+from bayes_lcs.learning_curve_sampling.rules import CurveSoFar, Decision, Rule
+from bayes_lcs.learning_curve_sampling.training_run import RowScores, Trainer, TrainingRun
 from bayes_lcs.learning_curve_sampling.utility import Preferences
 
 __all__ = ["Rule", "Run", "Stage", "run_stages", "stage_sizes"]
@@ -28,14 +28,14 @@ __all__ = ["Rule", "Run", "Stage", "run_stages", "stage_sizes"]
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage: its run, the score that the rule uses, and the decision.
+    """One stage: its training run, the score that the rule uses, and the decision.
 
-    ``score`` is that of full training. After a run cut short it is not measured but assumed: the
-    offset of the first stage is added (equation 10 with the hold-out in place of D_i, for which the
-    paper's print has a slip). ``predicted_seconds`` is the expected duration of the stage.
+    ``score`` is that of full training. After a truncated run it is an estimate: the offset of the
+    first stage is added (equation 10 with the hold-out in place of D_i, a misprint in the paper).
+    ``predicted_seconds`` is the expected duration of the stage.
     """
 
-    fit: Fit
+    fit: TrainingRun
     score: float
     elapsed: float
     predicted_seconds: float | None = None
@@ -44,56 +44,56 @@ class Stage:
 
 @dataclass
 class Run:
-    """Record of a run: stages, every training run, those trained to the end, and seconds spent.
+    """Record of learning-curve sampling: stages, all training runs, and seconds spent.
 
-    ``ends`` are the runs to the end where the stages are cut short: that of the first sample, and
-    those that followed a decision to stop, by the number of their stage.
+    If stages are truncated, ``ends`` are the runs to convergence by number of stage: that of the
+    first sample, and those that followed a decision to stop.
     """
 
     base: float
     base_rows: RowScores | None = None
     stages: list[Stage] = field(default_factory=list)
-    fits: list[Fit] = field(default_factory=list)
+    fits: list[TrainingRun] = field(default_factory=list)
     spent: float = 0.0
     offset: float = 0.0
-    ends: dict[int, Fit] = field(default_factory=dict)
+    ends: dict[int, TrainingRun] = field(default_factory=dict)
     interrupted: str = ""
 
-    def charge(self, fit: Fit) -> Fit:
-        """Keep a run and add its seconds."""
+    def charge(self, fit: TrainingRun) -> TrainingRun:
+        """Record a training run and add its seconds."""
         self.fits.append(fit)
         self.spent += fit.seconds
         return fit
 
     @property
     def cost(self) -> CostModel:
-        """The cost model of all runs so far."""
+        """Cost model fitted to all training runs so far."""
         return fit_cost_model(self.fits)
 
     @property
-    def candidates(self) -> list[Fit]:
-        """Models to choose from: those that were trained to the end, of whichever stage.
+    def candidates(self) -> list[TrainingRun]:
+        """Training runs to choose the model from: those to convergence, of all stages.
 
-        Runs cut short only serve to decide, and their estimators have other parameters than the
-        user's. They are chosen from only if there is nothing else.
+        Truncated runs only serve for decisions, and their estimators have other parameters than the
+        user's. They are candidates only if there are no other runs.
         """
         return list(self.ends.values()) or [stage.fit for stage in self.stages]
 
     @property
-    def best(self) -> Fit:
-        """The candidate with the best score on the hold-out; of equal ones that of most rows."""
+    def best(self) -> TrainingRun:
+        """The candidate with the best score on the hold-out; of ties the one with most rows."""
         return max(self.candidates, key=lambda fit: (fit.score, fit.size))
 
     @property
-    def end(self) -> Fit:
-        """The run of the last stage, trained to the end if it was."""
+    def end(self) -> TrainingRun:
+        """Training run of the last stage, to convergence if there is one."""
         return self.ends.get(len(self.stages) - 1, self.stages[-1].fit)
 
 
 def stage_sizes(initial: int, growth: float, num_rows: int) -> tuple[int, ...]:
     """Return ``initial``, ``initial · growth``, … and ``num_rows``.
 
-    Sizes within 5 % of all rows are left out: they would cost as much and add nothing.
+    Sizes within 5 % of all rows are left out: they would cost as much and add little.
 
     Examples
     --------
@@ -130,41 +130,41 @@ def run_stages(
     confirm: bool = True,
     report: Callable[[Stage, int], None] | None = None,
 ) -> Run:
-    """Go through the sizes until the rule stops, and train the last sample to the end.
+    """Train on samples of increasing size until the rule stops; train the last to convergence.
 
     Parameters
     ----------
     trainer
-        Trains and measures.
+        Trainer of samples.
     sizes
-        Sizes that may be visited, the last of which is all rows.
+        Sizes of the samples, the last of which is all rows.
     base
         Score of the baseline.
     preferences
         Benefit and cost.
     rule
-        Decides after every stage.
+        Stopping rule, applied after every stage.
     base_rows
         Scores of the baseline on the rows of the hold-out, if known.
     spent
         Seconds spent before the first stage.
     clock
-        Times the rule itself.
+        Clock that times the rule itself.
     abbreviated_iterations
-        Iterations of runs cut short, where known beforehand.
+        Number of iterations of truncated runs, if known beforehand.
     components
-        Chooses the number of components along the way.
+        Search for the number of components, if it is to be chosen.
     confirm
-        Ask the rule again with runs trained to the end, where runs cut short made it stop. The
-        paper does not.
+        Whether a decision to stop after a truncated run is confirmed by full training. In the paper
+        it is not.
     report
-        Told of each stage, with the number of sizes up to the next one.
+        Callback for each stage, with the number of sizes up to the next one.
     """
     run = Run(base, base_rows, spent=spent)
-    place = 0
+    index = 0
     try:
         while True:
-            size = sizes[place]
+            size = sizes[index]
             predicted = _predicted_stage(run, trainer, size, abbreviated_iterations)
             fit = _train_stage(run, trainer, size, preferences, components)
             run.stages.append(Stage(fit, fit.score + run.offset, run.spent, predicted))
@@ -175,11 +175,11 @@ def run_stages(
             )
             if decision.stop and trainer.abbreviated:
                 run.stages[-1] = replace(run.stages[-1], decision=decision)
-                if place not in run.ends:
-                    run.ends[place] = run.charge(trainer.fit(size, "final", start=fit))
-                if run.ends[place].interrupted:
+                if index not in run.ends:
+                    run.ends[index] = run.charge(trainer.fit(size, "final", start=fit))
+                if run.ends[index].interrupted:
                     run.interrupted = (
-                        "interrupted in the last training; the parameters so far are kept"
+                        "interrupted in the last training run; its parameters so far are used"
                     )
                     break
                 if confirm:
@@ -188,17 +188,17 @@ def run_stages(
                     )
             run.stages[-1] = replace(run.stages[-1], decision=decision)
             if report is not None:
-                report(run.stages[-1], len(sizes) - place if decision.stop else 1)
+                report(run.stages[-1], len(sizes) - index if decision.stop else 1)
             if decision.stop:
                 break
-            place += 1
+            index += 1
     except KeyboardInterrupt:
         if not run.stages:
             raise
         done = len(run.stages)
         run.interrupted = (
-            f"interrupted after {done} stage{'s' if done > 1 else ''}; the curve and the best "
-            "model so far are kept"
+            f"interrupted after {done} stage{'s' if done > 1 else ''}; the result has the curve "
+            "and the best model so far"
         )
     return run
 
@@ -209,10 +209,10 @@ def _train_stage(
     size: int,
     preferences: Preferences,
     components: ComponentSearch | None,
-) -> Fit:
-    """Train a stage; the first one also to the end, which gives the offset."""
+) -> TrainingRun:
+    """Train a stage; if stages are truncated, the first one also in full, for the offset."""
     if components is not None:
-        fit, tried = components.stage(trainer, size, run.base, preferences)
+        fit, tried = components.train_stage(trainer, size, run.base, preferences)
         for other in tried:
             run.charge(other)
         return fit
@@ -234,7 +234,7 @@ def _mean_iterations(run: Run, mode: str) -> float:
 
 
 def _expected_iterations(run: Run, trainer: Trainer, fixed: float | None) -> tuple[float, float]:
-    """Iterations of the next stage's run and of full training (equations 6 and 11)."""
+    """Return expected iterations of the next stage and of full training (equations 6, 11)."""
     if not trainer.abbreviated:
         mean = _mean_iterations(run, "full")
         return mean, mean
@@ -243,7 +243,7 @@ def _expected_iterations(run: Run, trainer: Trainer, fixed: float | None) -> tup
 
 
 def _predicted_stage(run: Run, trainer: Trainer, size: int, fixed: float | None) -> float | None:
-    """Expected seconds of the next stage, as used by the decision before it."""
+    """Return the expected seconds of the next stage, as used by the previous decision."""
     if not run.stages:
         return None
     short, _ = _expected_iterations(run, trainer, fixed)
@@ -260,41 +260,41 @@ def _decide(
     clock: Callable[[], float],
     fixed: float | None,
 ) -> Decision:
-    """Ask the rule, with the costs of stopping and of going on; charge the time it takes.
+    """Apply the rule to the curve and the costs of stopping and continuing; add its own time.
 
-    Where stages are cut short, going on has three parts: the full run on this sample is saved,
-    a short and a full run on the next are added. Once this sample has been trained to the end, the
-    scores of all runs to the end are used, and there is nothing to be saved.
+    If stages are truncated, continuing saves the full run on this sample and adds a truncated and a
+    full run on the next. Once this sample has been trained to convergence, the scores of full runs
+    are used, and there is no run to be saved.
     """
     began = clock()
-    place, cost = len(run.stages) - 1, run.cost
+    index, cost = len(run.stages) - 1, run.cost
     short, full = _expected_iterations(run, trainer, fixed)
     own = run.stages[-1].fit.components
 
-    def finishing(size: int) -> float:
+    def full_seconds(size: int) -> float:
         return cost.seconds(size, full, own) if trainer.abbreviated else 0.0
 
-    following = sizes[place + 1] if place + 1 < len(sizes) else None
-    to_go = 0.0
+    following = sizes[index + 1] if index + 1 < len(sizes) else None
+    seconds_to_continue = 0.0
     if following is not None:
-        to_go = trainer.read_seconds(following)
-        to_go += cost.seconds(following, short, own, is_first=True)
-        to_go += finishing(following)
-    if place in run.ends and place > 0:
-        seen = [(number, fit, fit.score) for number, fit in run.ends.items()]
+        seconds_to_continue = trainer.read_seconds(following)
+        seconds_to_continue += cost.seconds(following, short, own, is_first=True)
+        seconds_to_continue += full_seconds(following)
+    if index in run.ends and index > 0:
+        points = [(number, fit, fit.score) for number, fit in run.ends.items()]
     else:
-        seen = [(number, stage.fit, stage.score) for number, stage in enumerate(run.stages)]
-    situation = Situation(
-        sizes=tuple(fit.size for _, fit, _ in seen),
-        scores=tuple(score for _, _, score in seen),
+        points = [(number, stage.fit, stage.score) for number, stage in enumerate(run.stages)]
+    curve = CurveSoFar(
+        sizes=tuple(fit.size for _, fit, _ in points),
+        scores=tuple(score for _, _, score in points),
         base=run.base,
         next_size=following,
         spent=run.spent,
-        to_stop=0.0 if place in run.ends else finishing(sizes[place]),
-        to_go=to_go,
-        row_scores=tuple(fit.row_scores for _, fit, _ in seen),
-        places=tuple(number for number, _, _ in seen),
+        seconds_to_stop=0.0 if index in run.ends else full_seconds(sizes[index]),
+        seconds_to_continue=seconds_to_continue,
+        row_scores=tuple(fit.row_scores for _, fit, _ in points),
+        stage_numbers=tuple(number for number, _, _ in points),
     )
-    decision = rule(situation, preferences)
+    decision = rule(curve, preferences)
     run.spent += clock() - began
     return decision

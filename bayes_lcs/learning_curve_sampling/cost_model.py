@@ -2,12 +2,11 @@
 
 Meek, Thiesson and Heckerman (2002), equation 4: ``c1 · I · n + c2 · I + c3`` for ``I`` iterations
 over ``n`` rows: E steps, M steps, and scoring the hold-out. They time the steps inside their
-program. A run of any estimator is seen from outside only, so the constants are found by least
-squares with no constant below zero, and there are three more terms: ``c4 · n`` for work on each row
-that is done once (coding, copying), a constant for starting at all, and a constant for the first
-run on a sample of a new size, for which estimators of JAX compile their programs. Errors are
-relative to the time of each run. From one run nothing can be told apart, and all is put down to
-``I · n``.
+program. Here only the total time of a run is known, so the constants are estimated by non-negative
+least squares, with three more terms: ``c4 · n`` for work done once per row (encoding, copying), a
+constant for each run, and a constant for the first run on a sample of a new size, for which JAX
+estimators compile programs. Errors are relative to the time of each run. A single run does not
+identify the terms, and all its time is attributed to ``I · n``.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.learning_curve_sampling.training_run import Fit
+from bayes_lcs.learning_curve_sampling.training_run import TrainingRun
 
 __all__ = ["CostModel", "fit_cost_model"]
 
 
 @dataclass(frozen=True)
 class CostModel:
-    """Seconds of a run, by size, iterations and components.
+    """Seconds of a training run as a function of size, iterations and components.
 
     Attributes
     ----------
@@ -70,23 +69,23 @@ class CostModel:
         return float(iterations * factor * each + self.row * size + once)
 
 
-def fit_cost_model(fits: Sequence[Fit]) -> CostModel:
-    """Return the constants that explain the runs so far.
+def fit_cost_model(fits: Sequence[TrainingRun]) -> CostModel:
+    """Fit the constants to the training runs so far.
 
     Examples
     --------
-    >>> runs = [Fit(n, "full", 0.0, 10.0, fit_seconds=n * 1e-5) for n in (1000, 2000)]
+    >>> runs = [TrainingRun(n, "full", 0.0, 10.0, fit_seconds=n * 1e-5) for n in (1000, 2000)]
     >>> round(fit_cost_model(runs).seconds(4000, 10.0), 9)
     0.04
     """
     from scipy.optimize import nnls
 
     if not fits:
-        raise ValueError("there is no run to learn costs from")
+        raise ValueError("a cost model needs at least one training run, got none")
     reference = next((fit.components for fit in fits if fit.components is not None), None)
     rows = np.array([_terms(fit, reference) for fit in fits])
     seconds = np.array([max(fit.fit_seconds, 1e-12) for fit in fits])
-    scale = np.maximum(rows.max(axis=0), 1e-300)  # no run may be the first of its size
+    scale = np.maximum(rows.max(axis=0), 1e-300)  # a column may be zero, such as is_first
     solution, _ = nnls(rows / scale / seconds[:, None], np.ones(len(fits)))
     if len(fits) == 1:
         solution = np.array([seconds[0], 0.0, 0.0, 0.0, 0.0])
@@ -95,7 +94,7 @@ def fit_cost_model(fits: Sequence[Fit]) -> CostModel:
     return CostModel(row_iteration, row, iteration, run, first, score, reference)
 
 
-def _terms(fit: Fit, reference: int | None) -> NDArray[np.float64]:
+def _terms(fit: TrainingRun, reference: int | None) -> NDArray[np.float64]:
     factor = 1.0 if reference is None or fit.components is None else fit.components / reference
     iterations = fit.iterations * factor
     return np.array([iterations * fit.size, fit.size, iterations, 1.0, float(fit.is_first)])

@@ -1,9 +1,9 @@
-"""Result of learning-curve sampling: the best model, the curve, and intervals of what was measured.
+"""Result of learning-curve sampling: the best model, the curve, and confidence intervals.
 
-All claims are about models that were trained and rows that were held out. Scores and gains have
-standard errors over the rows of the hold-out. Benefit and utility are relative to full training on
-all rows: they are known if the run came to that, or after `LearningCurveResult.compared_with`.
-Otherwise they are NaN, and nothing is extrapolated.
+All figures refer to trained models and held-out rows. Scores and gains have standard errors over
+the rows of the hold-out. Benefit and utility are relative to full training on all rows: they are
+known if the run included it, or after `LearningCurveResult.compared_with`. Otherwise they are NaN;
+nothing is extrapolated.
 
 The model is chosen as the best of several on the same hold-out. The intervals therefore hold for
 all of these models at once (Bonferroni), and so for the chosen one.
@@ -23,7 +23,7 @@ import numpy as np
 
 from bayes_lcs.learning_curve_sampling.controller import Run, Stage
 from bayes_lcs.learning_curve_sampling.time_cost import rate_text, seconds_text
-from bayes_lcs.learning_curve_sampling.training_run import Fit, RowScores, mean_error
+from bayes_lcs.learning_curve_sampling.training_run import RowScores, TrainingRun, mean_error
 from bayes_lcs.learning_curve_sampling.utility import Preferences, relative_benefit
 from bayes_lcs.runtime.atomic_files import write_atomically
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["LEVEL", "LearningCurveResult"]
 
 LEVEL = 0.95
-"""Probability of the intervals, over draws of the hold-out."""
+"""Level of the confidence intervals, over random hold-outs."""
 
 NAN = float("nan")
 
@@ -49,13 +49,13 @@ class LearningCurveResult:
     preferences
         Benefit and cost.
     method, abbreviated
-        The rule, and how stages were cut short.
+        Stopping rule, and truncation of the stages.
     total_rows, holdout_size
-        Rows there were to train on, and rows held out.
+        Number of rows for training, and of hold-out rows.
     random_state
         Seed of the order of the rows.
     reading
-        Passes over files and rows read.
+        Number of passes over files and of rows read.
     reference
         Full training on all rows, from another result; see `compared_with`.
     """
@@ -68,12 +68,12 @@ class LearningCurveResult:
     holdout_size: int
     random_state: int
     reading: dict[str, int]
-    reference: Fit | None = None
+    reference: TrainingRun | None = None
 
     # The model ---------------------------------------------------------------------------------
 
     @property
-    def _best(self) -> Fit:
+    def _best(self) -> TrainingRun:
         return self.run.best
 
     @property
@@ -93,7 +93,7 @@ class LearningCurveResult:
 
     @property
     def components(self) -> int | None:
-        """The number of components, if it was chosen too."""
+        """The number of components, if it was chosen by the search."""
         return self._best.components
 
     @property
@@ -103,12 +103,12 @@ class LearningCurveResult:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the run."""
+        """True if Ctrl-C ended the run."""
         return bool(self.run.interrupted)
 
     @property
     def stop_reason(self) -> str:
-        """The reason why the run ended, in a sentence."""
+        """Reason why the run ended, in one sentence."""
         if self.run.interrupted:
             return self.run.interrupted
         decision = self.stages[-1].decision
@@ -156,7 +156,7 @@ class LearningCurveResult:
 
     @property
     def _quantile(self) -> float:
-        """Quantile of Student's distribution for all models among which the best was chosen."""
+        """Quantile of Student's distribution, Bonferroni-corrected for the number of candidates."""
         from scipy.stats import t
 
         tail = (1.0 - LEVEL) / 2 / len(self.run.candidates)
@@ -165,8 +165,8 @@ class LearningCurveResult:
     # Relative to full training on all rows -------------------------------------------------------
 
     @property
-    def _full(self) -> Fit | None:
-        """Full training on all rows, if it has been done."""
+    def _full(self) -> TrainingRun | None:
+        """Training run of full training on all rows, if there is one."""
         if self.reference is not None:
             return self.reference
         done = (f for f in self.run.fits if f.mode == "full" and f.size == self.total_rows)
@@ -175,9 +175,9 @@ class LearningCurveResult:
 
     @property
     def benefit(self) -> float:
-        """Share of the gain of full training on all rows (equation 1).
+        """Gain as a share of that of full training on all rows (equation 1).
 
-        NaN if full training on all rows has not been done, or is no better than the baseline.
+        NaN if there was no full training on all rows, or if it is no better than the baseline.
         """
         full = self._full
         if full is None or full.score <= self.baseline_score:
@@ -188,8 +188,8 @@ class LearningCurveResult:
     def benefit_interval(self) -> tuple[float, float]:
         """95 % interval of the benefit on new rows, by Fieller's method.
 
-        It is unbounded where the gain of full training is not clearly above zero, and NaN where
-        the benefit is, or where rows have no scores.
+        It is unbounded if the gain of full training is not significantly above zero, and NaN if
+        the benefit is NaN or rows have no scores.
         """
         full, own = self._full, self._best
         if full is None or math.isnan(self.benefit):
@@ -204,7 +204,7 @@ class LearningCurveResult:
 
     @property
     def runtime_seconds(self) -> float:
-        """All seconds: reading, compiling, baseline, every stage, deciding, the last training."""
+        """Total time: reading, compiling, baseline, all stages, decisions, the last training."""
         return self.run.spent
 
     @property
@@ -222,7 +222,7 @@ class LearningCurveResult:
             return NAN, NAN
         ends = []
         for benefit in (low, high):
-            # A user's function may not be defined for a benefit that is infinite or negative.
+            # A user's function may be undefined for an infinite or negative benefit.
             if self.preferences.benefit is not None and not 0.0 <= benefit < math.inf:
                 return NAN, NAN
             ends.append(self.preferences.utility(benefit, self.runtime_seconds))
@@ -251,7 +251,8 @@ class LearningCurveResult:
             raise ValueError("the other result must come from full training on all the same rows")
         if (full.holdout_size, full.random_state) != (self.holdout_size, self.random_state):
             raise ValueError(
-                "the other result has another hold-out; use the same holdout_size and random_state"
+                "the two results have different hold-outs; use the same holdout_size and "
+                "random_state"
             )
         return replace(self, reference=full.run.best)
 
@@ -259,11 +260,11 @@ class LearningCurveResult:
 
     @cached_property
     def curve(self) -> pd.DataFrame:
-        """One row a stage: what was measured, what was expected, and what was decided.
+        """Table of the stages: measurements, expectations and decisions.
 
         ``score`` is measured on the hold-out, and ``relative_gain`` is its gain over the baseline
-        as a share of the model's. ``assumed_score`` is what the rule takes for full training: the
-        score, with the offset of the first stage added where stages are cut short.
+        as a share of the model's. ``assumed_score`` is the estimated score of full training that
+        the rule uses: the score, plus the offset of the first stage if stages are truncated.
         """
         import pandas as pd
 
@@ -302,7 +303,7 @@ class LearningCurveResult:
         return pd.DataFrame(rows)
 
     def summary(self) -> dict[str, Any]:
-        """All figures of the result by name, without the model."""
+        """Return all figures of the result by name, without the model."""
         intervals = {
             f"{name}_{end}": value
             for name in ("score", "gain", "benefit", "utility")
@@ -334,33 +335,33 @@ class LearningCurveResult:
         }
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write figures and curve as JSON, or the curve alone as CSV, by the ending of the name.
+        """Write figures and curve as JSON, or only the curve as CSV, depending on the extension.
 
-        The model is not written. Numbers that JSON cannot hold become null. An existing file is
+        The model is not written. Numbers that are not finite become null. An existing file is
         replaced.
         """
         target = Path(path)
         if target.suffix not in (".json", ".csv"):
-            raise ValueError(f"the name must end in .json or .csv, got {target.name!r}")
+            raise ValueError(f"the file name must end in .json or .csv, got {target.name!r}")
 
         def write(temporary: Path) -> None:
             if target.suffix == ".csv":
                 self.curve.to_csv(temporary, index=False)
                 return
             curve = json.loads(self.curve.to_json(orient="records"))
-            content = {"result": _finite(self.summary()), "curve": curve}
+            content = {"result": _nan_to_none(self.summary()), "curve": curve}
             temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", "utf-8")
 
         return write_atomically(target, write)
 
     def explain(self) -> str:
-        """Return the course of the run, a line a stage, with the units of benefit and time."""
+        """Return a text with one line per stage, and the units of benefit and time."""
         rows = f"{self.total_rows:,} rows to train on, {self.holdout_size:,} held out"
         scale = (
-            f"benefit 1 of the decisions is the best gain so far over the base, which scores "
-            f"{self.baseline_score:.6g}; {self.gain:.4g} at the end"
+            "in the decisions, benefit 1 is the best gain so far over the baseline, which has the "
+            f"score {self.baseline_score:.6g}; the final gain is {self.gain:.4g}"
             if self.gain > 0.0
-            else "benefit means nothing here: no model is better than the base, which scores "
+            else "benefit is undefined: no model is better than the baseline, which has the score "
             f"{self.baseline_score:.6g}"
         )
         lines = [f"{rows}; α = {rate_text(self.preferences.alpha)}", scale]
@@ -372,11 +373,13 @@ class LearningCurveResult:
             )
         if self.abbreviated is not None:
             lines += [
-                f"{end.size:>10,} rows, trained to the end: score {end.score:.6g}"
+                f"{end.size:>10,} rows, full training: score {end.score:.6g}"
                 for end in self.run.ends.values()
             ]
         if self._best is not self.run.end:
-            lines.append(f"the best score is that of {self.sample_size:,} rows, not of the last")
+            lines.append(
+                f"the best score is that of {self.sample_size:,} rows, not that of the last stage"
+            )
         lines.append(repr(self))
         return "\n".join(lines)
 
@@ -384,13 +387,13 @@ class LearningCurveResult:
         name = self.method if self.abbreviated is None else f"{self.method}, {self.abbreviated}"
         parts = [
             f"LearningCurveResult({name}: {self.sample_size:,} of {self.total_rows:,} rows",
-            f"score {_with_error(self.score, self.score_standard_error)}",
-            f"gain {_between(self.gain, self.gain_interval)}"
+            f"score {_format_error(self.score, self.score_standard_error)}",
+            f"gain {_format_interval(self.gain, self.gain_interval)}"
             if self.gain > 0
-            else "no gain over the base",
+            else "no gain over the baseline",
         ]
         if not math.isnan(self.benefit):
-            parts.append(f"benefit {_between(self.benefit, self.benefit_interval)}")
+            parts.append(f"benefit {_format_interval(self.benefit, self.benefit_interval)}")
             parts.append(f"utility {self.utility:.3f}")
         parts.append(seconds_text(self.runtime_seconds))
         if self.interrupted:
@@ -401,33 +404,33 @@ class LearningCurveResult:
 def _ratio_interval(top: RowScores, bottom: RowScores, quantile: float) -> tuple[float, float]:
     """Return Fieller's interval of the ratio of two means over the same rows.
 
-    Ratios ``r`` for which the mean of ``top - r bottom`` is within ``quantile`` of its standard
-    errors of zero.
+    It contains the ratios ``r`` for which the mean of ``top - r bottom`` is within ``quantile``
+    standard errors of zero.
     """
     if top.size < 2:
         return -math.inf, math.inf
     x, y = float(top.mean()), float(bottom.mean())
     xx, xy, _, yy = (quantile**2 / top.size * np.cov(top, bottom)).ravel().tolist()
     a, b, c = y**2 - yy, x * y - xy, x**2 - xx
-    if a <= 0:  # a mean below the line that is not clearly apart from zero
+    if a <= 0:  # the denominator is not significantly different from zero
         return -math.inf, math.inf
     half = math.sqrt(max(b**2 - a * c, 0.0)) / a
     return b / a - half, b / a + half
 
 
-def _with_error(value: float, error: float) -> str:
+def _format_error(value: float, error: float) -> str:
     return f"{value:.5g}" if math.isnan(error) else f"{value:.5g} ± {error:.2g}"
 
 
-def _between(value: float, interval: tuple[float, float]) -> str:
+def _format_interval(value: float, interval: tuple[float, float]) -> str:
     low, high = interval
     if math.isnan(low) or low == high:
         return f"{value:.4g}"
     return f"{value:.4g} ({low:.4g} to {high:.4g})"
 
 
-def _finite(figures: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures with None for numbers that JSON cannot hold."""
+def _nan_to_none(figures: dict[str, Any]) -> dict[str, Any]:
+    """Replace numbers that are not finite, which JSON cannot represent, by None."""
     return {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in figures.items()

@@ -1,14 +1,13 @@
-"""Learning-curve sampling: train on as many rows as are worth it, and no more.
+"""Learning-curve sampling: train on as many rows as pay off.
 
 C. Meek, B. Thiesson and D. Heckerman, "The learning-curve sampling method applied to model-based
-clustering", JMLR 2 (2002), 397-418. Samples of growing size, each containing the last, are trained
-on until what more rows are expected to add is not worth the time that they are expected to take.
+clustering", JMLR 2 (2002), 397-418. A model is trained on nested samples of increasing size until
+the expected benefit of more rows is not worth the expected time.
 
-Where this differs from the paper: the rule takes the noise of the curve into account
-(module `rules`); stops that runs cut short call for are confirmed by full training
-(module `controller`); the best model is returned and not the last; costs are measured
-from outside the estimator (module `cost_model`); and run time is all that the user waits
-for, reading and the baseline too.
+Differences from the paper: the rule accounts for the noise of the curve (module `rules`); decisions
+to stop after truncated runs are confirmed by full training (module `controller`); the best model
+is returned, not the last; costs are measured from outside the estimator (module `cost_model`); run
+time includes everything that the user waits for, also reading and the baseline.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from bayes_lcs.learning_curve_sampling.default_sizes import default_initial_size
 from bayes_lcs.learning_curve_sampling.result import LearningCurveResult
 from bayes_lcs.learning_curve_sampling.rules import myopic, within_memory
 from bayes_lcs.learning_curve_sampling.time_cost import benefit_per_hour, seconds_text
-from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer, with_known_values
+from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer, with_all_categories
 from bayes_lcs.learning_curve_sampling.training_rows import open_rows
-from bayes_lcs.learning_curve_sampling.truncated_training import abbreviation
+from bayes_lcs.learning_curve_sampling.truncated_training import parse_abbreviation
 from bayes_lcs.learning_curve_sampling.utility import Preferences, default_baseline
 from bayes_lcs.runtime.live_table import AddRow, live_table
 
@@ -38,7 +37,7 @@ __all__ = ["learning_curve_sample"]
 METHODS = ("myopic", "full")
 
 COLUMNS = ("rows", "score", "gain (best = 1)", "after", "decision")
-"""Of the table of stages that is shown while they are trained."""
+"""Columns of the table of stages that is shown during the run."""
 
 
 def learning_curve_sample(
@@ -64,15 +63,15 @@ def learning_curve_sample(
     progress: bool | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> LearningCurveResult:
-    """Train on as many rows as are worth it, and return the best model.
+    """Train on as many rows as pay off, and return the best model.
 
-    Samples of growing size are trained on until the next one is not expected to be worth its time.
-    The model with the best score on the hold-out is returned, whichever sample it comes from.
+    Samples of increasing size are used until the next one is not expected to be worth its time. The
+    model with the best score on the hold-out is returned, whichever sample it was trained on.
 
     Parameters
     ----------
     estimator
-        A scikit-learn estimator with ``fit`` and ``score``; cloned, so it is left as it is.
+        A scikit-learn estimator with ``fit`` and ``score``; it is cloned and left unchanged.
     source
         An array, a pandas frame, a SciPy sparse matrix, the path of a CSV or Parquet file or of a
         folder of them; or a source made by :func:`bayes_lcs.row_source`, which has options. Files
@@ -81,57 +80,57 @@ def learning_curve_sample(
         The target, for estimators that need one: an array, or the name of a column of a frame or
         file, which then is not a feature.
     alpha
-        What waiting costs, in benefit per hour, or a text such as ``"1% per 10 minutes"``. Benefit
-        is 0 for the baseline and 1 for full training on all rows. With 0 time costs nothing, and
-        all rows are used.
+        Cost of waiting, in benefit per hour, or a text such as ``"1% per 10 minutes"``. Benefit is
+        0 for the baseline and 1 for full training on all rows. With 0 time costs nothing, and all
+        rows are used.
     initial_size, growth
-        Rows of the first sample, and the factor by which samples grow. By default an eighth of the
-        rows, but no more than 40,000, and no fewer than 200 or the number of components.
+        Size of the first sample, and growth factor of samples. By default an eighth of the rows,
+        but no more than 40,000, and no fewer than 200 or the number of components.
     holdout_size
-        Rows kept for scoring, on which nothing is ever trained. By default a fifth of the rows, but
-        no more than 10,000.
+        Number of hold-out rows, which are used for scoring only. By default a fifth of the rows,
+        but no more than 10,000.
     abbreviated
-        How stages are cut short: ``"fixed-1"`` (one iteration, likewise 3, 5, 10, …),
+        Truncation of the stages: ``"fixed-1"`` (one iteration, likewise 3, 5, 10, …),
         ``"thresh-0.1"`` (``tol=0.1``, likewise 0.01, …), or None for full training at every stage.
-        ``fixed`` needs ``max_iter`` or ``partial_fit``, ``thresh`` needs ``tol``. Where such stages
-        say stop, the sample is trained to the end, from the parameters found if the estimator has
-        ``warm_start``, and the rule is asked again with the score of that training.
+        ``fixed`` requires ``max_iter`` or ``partial_fit``, ``thresh`` requires ``tol``. If the rule
+        stops after such a stage, the sample is trained to convergence (from the parameters of the
+        stage if the estimator has ``warm_start``), and the rule is applied again to that score.
     method : {"myopic", "full"}
         The rule that looks one stage ahead, or full training on all rows at once.
     components
-        Growing numbers of components to choose from as the sample grows, in place of the
-        estimator's ``n_components``; larger ones are tried again at every stage. Needs full
+        Increasing numbers of components to choose from as the sample grows, instead of the
+        estimator's ``n_components``; larger ones are tried again at every stage. Requires full
         training at every stage.
     baseline
-        The estimator that has benefit 0, or its score. By default one component, or for a
-        classifier the shares of the labels.
+        Estimator with benefit 0, or its score. By default one component, or for a classifier the
+        frequencies of the labels.
     baseline_size
-        Rows on which the baseline is trained.
+        Number of rows on which the baseline is trained.
     most_rows
-        Rows of the largest sample that fits into memory: ``"myopic"`` trains on no larger one.
+        Size of the largest sample that fits into memory: ``"myopic"`` uses no larger one.
     benefit, cost
-        Functions of relative benefit and of seconds, in place of themselves and of ``alpha``.
+        Functions of relative benefit and of seconds, instead of the identity and of ``alpha``.
     scoring
-        ``scoring(model, X, y)`` in place of the estimator's ``score``; larger is better. It returns
-        a number, or an array with the score of each row, which gives standard errors too.
+        ``scoring(model, X, y)`` instead of the estimator's ``score``; larger is better. It returns
+        a number, or an array with the score of each row, which also gives standard errors.
     warm_up
-        Make one run of one iteration on the first sample and throw it away, so that compilation
-        is not taken for the cost of rows. Its time counts as run time.
+        Make one run of one iteration on the first sample and discard it, so that compilation is not
+        attributed to the number of rows. Its time counts as run time.
     random_state
-        Seed of the order of the rows. The estimator's own randomness is its ``random_state``.
+        Seed of the order of the rows. The estimator has its own ``random_state``.
     progress
-        Show the stages in a table that grows, with the reasons, above a progress bar; None shows
-        them on a terminal.
+        Show a table of the stages, with the reasons of decisions, above a progress bar; None shows
+        it if the output is a terminal.
     clock
-        Tells the time in seconds.
+        Function that returns the time in seconds.
 
     Returns
     -------
     LearningCurveResult
         The best model, its score and gain over the baseline with intervals, run time, and the
-        curve. Benefit and utility, which are relative to full training on all rows, are NaN unless
-        that has been done. Ctrl-C after the first stage ends the run with the best model so far,
-        and warns.
+        curve. Benefit and utility, which are relative to full training on all rows, are NaN without
+        such a run. Ctrl-C after the first stage ends the run with the best model so far, and a
+        warning.
 
     Examples
     --------
@@ -151,21 +150,21 @@ def learning_curve_sample(
     if method not in METHODS:
         raise ValueError(
             f"method must be one of {', '.join(METHODS)}, got {method!r} ('fitted' and 'oracle' "
-            "were removed)"
+            "have been removed)"
         )
-    short = abbreviation(abbreviated)
+    short = parse_abbreviation(abbreviated)
     if short is not None and method == "full":
         short = None
     search = None if components is None else ComponentSearch(components)
     if search is not None and (short is not None or method == "full"):
         raise ValueError(
-            "the number of components is chosen by full training at every stage: use "
-            "abbreviated=None and method='myopic'"
+            "components= requires full training at every stage: use abbreviated=None and "
+            "method='myopic'"
         )
     preferences = Preferences(benefit_per_hour(alpha), benefit, cost)
     began = clock()
     rows = open_rows(estimator, source, y, seed=random_state)
-    estimator = with_known_values(estimator, rows)
+    estimator = with_all_categories(estimator, rows)
     spent = clock() - began
     trainer = EstimatorTrainer(
         estimator, rows, holdout_size=holdout_size, abbreviation=short, scoring=scoring, clock=clock
@@ -191,7 +190,7 @@ def learning_curve_sample(
             sizes,
             base,
             preferences,
-            _rule(method, most_rows),
+            _make_rule(method, most_rows),
             base_rows=base_rows,
             spent=spent,
             clock=clock,
@@ -209,20 +208,20 @@ def learning_curve_sample(
         trainer.num_rows,
         trainer.holdout_size,
         random_state,
-        _reading(rows),
+        _reading_counts(rows),
     )
 
 
-def _rule(method: str, most_rows: int | None) -> Rule:
+def _make_rule(method: str, most_rows: int | None) -> Rule:
     return myopic if most_rows is None or method == "full" else within_memory(myopic, most_rows)
 
 
-def _reading(rows: RowSource) -> dict[str, int]:
+def _reading_counts(rows: RowSource) -> dict[str, int]:
     return {"passes": rows.reading.passes, "rows": rows.reading.rows}
 
 
 def _report(add_row: AddRow, base: float, stage: Stage, steps: int) -> None:
-    """Show a stage: size, score, gain over the baseline, seconds, decision and reason."""
+    """Add a stage to the table: size, score, gain over the baseline, seconds, and decision."""
     decision = stage.decision
     cells = (
         f"{stage.fit.size:,}",
@@ -231,5 +230,5 @@ def _report(add_row: AddRow, base: float, stage: Stage, steps: int) -> None:
         "" if decision is None else decision.reason,
     )
     following = None if decision is None else decision.next_size
-    status = "the last training" if following is None else f"training on {following:,} rows"
+    status = "last training run" if following is None else f"training on {following:,} rows"
     add_row(cells, stage.fit.score - base, steps=steps, status=status)

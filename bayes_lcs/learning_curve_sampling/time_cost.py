@@ -1,8 +1,8 @@
-"""What waiting is worth: benefit per hour, and other ways to say it.
+"""Parse and format the cost of waiting, in benefit per hour.
 
 Meek, Thiesson and Heckerman (2002), section 2, ask "How long would you be willing to wait to
-increase the relative accuracy of the learned model by one per cent?". An hour is 0.01 benefit per
-hour.
+increase the relative accuracy of the learned model by one per cent?". The answer "an hour" means
+0.01 benefit per hour.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RATE = re.compile(
 
 
 def benefit_per_hour(alpha: float | str) -> float:
-    """The stopping threshold α in benefit per hour.
+    """Return the stopping threshold α in benefit per hour.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def benefit_per_hour(alpha: float | str) -> float:
 
 
 def rate_text(alpha: float) -> str:
-    """A rate on both scales: benefit per hour, and the wait that one per cent is worth.
+    """Format a rate as benefit per hour and as the wait that one per cent is worth.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def rate_text(alpha: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """A duration in a unit that reads well.
+    """Format a duration in a suitable unit.
 
     Examples
     --------

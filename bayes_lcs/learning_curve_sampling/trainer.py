@@ -1,12 +1,12 @@
 """Train an estimator on nested samples of a source, and measure time and score.
 
-The first rows of the random order are the hold-out; training takes rows after it, so that no model
-ever sees a row on which it is scored.
+The first rows of the random order are the hold-out; training uses the rows after it, so that no
+model is scored on its training rows.
 
-Every sample must know the values of all rows: an estimator that learns its categories from a small
-sample would call other values unknown and score the hold-out on fewer cells, and the scores of two
-stages could not be compared. Files and text columns carry their categories along; for arrays and
-integer columns `with_known_values` sets them.
+All samples must have the same categories: an estimator that learns categories from a small sample
+would treat other values as unknown and score the hold-out on fewer cells, so that the scores of two
+stages would not be comparable. Files and text columns come with all categories; for arrays and
+integer columns `with_all_categories` sets them.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ from bayes_lcs.core.errors import DataError, DataNote
 from bayes_lcs.io.options import add_empty_cell
 from bayes_lcs.io.sampler import FileSampler, Rows, RowSource
 from bayes_lcs.learning_curve_sampling.default_sizes import default_holdout_size
-from bayes_lcs.learning_curve_sampling.training_run import Fit, Mode, RowScores
+from bayes_lcs.learning_curve_sampling.training_run import Mode, RowScores, TrainingRun
 from bayes_lcs.learning_curve_sampling.truncated_training import Abbreviation
 from bayes_lcs.runtime.checkpoints import Arrays, checkpointed_task, fingerprint, is_checkpointing
 from bayes_lcs.runtime.estimator_io import model_from_arrays, model_to_arrays
 
-__all__ = ["EstimatorTrainer", "fit_arrays", "fit_from_arrays", "with_known_values"]
+__all__ = ["EstimatorTrainer", "run_from_arrays", "run_to_arrays", "with_all_categories"]
 
 
 class EstimatorTrainer:
-    """A live estimator; satisfies `bayes_lcs.learning_curve_sampling.training_run.Trainer`.
+    """Trainer of an estimator, a `bayes_lcs.learning_curve_sampling.training_run.Trainer`.
 
     Parameters
     ----------
     estimator
-        Cloned for every run, so that the user's own is left as it is.
+        Estimator, cloned for every run and left unchanged.
     source
-        Where the rows come from.
+        Source of the rows.
     holdout_size
-        Rows kept for scoring; None for :func:`default_holdout_size`.
+        Number of hold-out rows; None for :func:`default_holdout_size`.
     abbreviation
-        How the stages are cut short; None trains them to the end.
+        Truncation of the stages; None means full training.
     scoring
-        ``scoring(model, X, y)``, a number or a score for each row; by default the estimator's own
+        ``scoring(model, X, y)``, a number or a score for each row; by default the estimator's
         ``score``.
     clock
-        Tells the time in seconds.
+        Function that returns the time in seconds.
 
     Attributes
     ----------
     holdout_size
-        Rows kept for scoring.
+        Number of hold-out rows.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class EstimatorTrainer:
         self.abbreviated = abbreviation is not None
         self._estimator, self._source, self._scoring = estimator, source, scoring
         self._abbreviation = abbreviation
-        self._is_noted = isinstance(source, FileSampler)  # reading announces missing cells
+        self._missing_reported = isinstance(source, FileSampler)  # reading reports missing cells
         self._short = None if abbreviation is None else abbreviation.parameters(estimator)
         start = clock()
         if holdout_size is None:
@@ -81,14 +81,14 @@ class EstimatorTrainer:
         if not 0 < holdout_size < source.num_rows:
             raise ValueError(
                 f"a hold-out of {holdout_size} rows leaves nothing of {source.num_rows} rows to "
-                "train on; choose a smaller one (holdout_size=, --holdout), or let it follow the "
-                "number of rows by leaving it out"
+                "train on; choose a smaller one (holdout_size=, --holdout), or leave it out for "
+                "a default that depends on the number of rows"
             )
         self.holdout_size = holdout_size
         self._holdout = source.take(0, holdout_size)
         if self._holdout.y is None and _needs_target(estimator):
             raise DataError(
-                f"{type(estimator).__name__} learns from a target: give y, the name of its column "
+                f"{type(estimator).__name__} needs a target: give y, the name of its column "
                 "or an array"
             )
         self.setup_seconds = clock() - start
@@ -96,70 +96,80 @@ class EstimatorTrainer:
         self._cached: tuple[int, Rows] | None = None
         self._digest = ""
         self._is_mean: dict[type, bool] = {}
-        self._seen: set[tuple[int, int | None]] = set()  # sizes and components of runs so far
+        self._trained: set[tuple[int, int | None]] = set()  # sizes and components of runs so far
 
     @property
     def num_rows(self) -> int:
-        """Rows that there are to train on."""
+        """Number of rows for training."""
         return self._source.num_rows - self.holdout_size
 
     def read_seconds(self, size: int) -> float:
-        """Expected time of reading: that of the last pass, if another is needed."""
+        """Return the expected time of reading: that of the last pass, if another is needed."""
         needed = self._source.needs_pass(self.holdout_size + size)
         return self._pass_seconds if needed else 0.0
 
     def fit(
-        self, size: int, mode: Mode, *, start: Fit | None = None, components: int | None = None
-    ) -> Fit:
+        self,
+        size: int,
+        mode: Mode,
+        *,
+        start: TrainingRun | None = None,
+        components: int | None = None,
+    ) -> TrainingRun:
         """Train on the first ``size`` rows after the hold-out, and score."""
-        fit = self._kept(
+        fit = self._load_or_train(
             ("fit", size, mode, components),
             self._estimator,
-            lambda: self._measured(
+            lambda: self._train_and_score(
                 size, mode, lambda rows: self._train(rows, mode, start, components), components
             ),
         )
-        is_first = (size, components) not in self._seen
-        self._seen.add((size, components))
+        is_first = (size, components) not in self._trained
+        self._trained.add((size, components))
         return replace(fit, is_first=is_first)
 
-    def _kept(self, what: tuple[Any, ...], like: Any, train: Callable[[], Fit]) -> Fit:
-        """The run, or what was written down of it; one that Ctrl-C cut short goes on within."""
-        with checkpointed_task("fit", self._identity(), *what) as written:
-            known = None if written.state is None else fit_from_arrays(written.state, like)
-            if known is not None:
-                return known
+    def _load_or_train(
+        self, key: tuple[Any, ...], like: Any, train: Callable[[], TrainingRun]
+    ) -> TrainingRun:
+        """Load a run from its checkpoint, or train; an interrupted run resumes its own checkpoint.
+
+        The estimator writes checkpoints of its iterations, if it supports them.
+        """
+        with checkpointed_task("fit", self._cache_key(), *key) as written:
+            resumed = None if written.state is None else run_from_arrays(written.state, like)
+            if resumed is not None:
+                return resumed
             fit = train()
             if not fit.interrupted:
-                written.finish(partial(fit_arrays, fit))
+                written.finish(partial(run_to_arrays, fit))
         return fit
 
-    def _identity(self) -> str:
-        """What a checkpoint is only taken up with: the hold-out stands for all rows."""
+    def _cache_key(self) -> str:
+        """Return the cache key of checkpoints, in which the hold-out stands for all rows."""
         if not is_checkpointing():
             return ""
         if not self._digest:
-            rules = (_anywhere(self._estimator), self._abbreviation, self._scoring)
+            rules = (_without_executor(self._estimator), self._abbreviation, self._scoring)
             self._digest = fingerprint(*rules, self._source.num_rows, *self._holdout)
         return self._digest
 
-    def _measured(
+    def _train_and_score(
         self, size: int, mode: Mode, train: Callable[[Rows], Any], components: int | None = None
-    ) -> Fit:
+    ) -> TrainingRun:
         began = self.clock()
         rows = self._rows(size)
         read = self.clock()
         with warnings.catch_warnings():
-            if self._is_noted:  # the missing cells of later samples are not news
+            if self._missing_reported:  # report missing cells only once
                 warnings.simplefilter("ignore", DataNote)
             model = train(rows)
-        self._is_noted = True
+        self._missing_reported = True
         trained = self.clock()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataNote)  # nor are those of the hold-out
+            warnings.simplefilter("ignore", DataNote)  # not for the hold-out either
             score, row_scores = self.score(model)
         scored = self.clock()
-        return Fit(
+        return TrainingRun(
             size,
             mode,
             score,
@@ -173,49 +183,49 @@ class EstimatorTrainer:
             row_scores=row_scores,
         )
 
-    def fit_baseline(self, baseline: Any, size: int) -> Fit:
-        """Train another estimator on the first rows, to be the zero of the scale of benefit."""
+    def fit_baseline(self, baseline: Any, size: int) -> TrainingRun:
+        """Train the baseline, which has benefit 0, on the first rows."""
         from sklearn.base import clone
 
         own = min(size, self.num_rows)
-        return self._kept(
-            ("baseline", _anywhere(baseline), own),
+        return self._load_or_train(
+            ("baseline", _without_executor(baseline), own),
             baseline,
-            lambda: self._measured(own, "full", lambda rows: _fit(clone(baseline), rows)),
+            lambda: self._train_and_score(own, "full", lambda rows: _fit(clone(baseline), rows)),
         )
 
     def warm_up(self, size: int) -> float:
-        """One short run that is thrown away; its seconds. Compilers make first runs slow."""
+        """Make one short run to compile programs, discard it, and return its seconds."""
         began = self.clock()
         if "max_iter" in self._estimator.get_params(deep=False):
             from sklearn.base import clone
 
             rows = self._rows(min(size, self.num_rows))
-            self._seen.add((min(size, self.num_rows), None))
-            with _unconverged_is_fine():
-                warnings.simplefilter("ignore", DataNote)  # the training itself gives them
+            self._trained.add((min(size, self.num_rows), None))
+            with _ignore_unconverged():
+                warnings.simplefilter("ignore", DataNote)  # training reports them
                 _fit(clone(self._estimator).set_params(max_iter=1), rows)
         return self.clock() - began
 
     def score(self, model: Any) -> tuple[float, RowScores | None]:
         """Return the score on the hold-out, and the scores of its rows if their mean is the score.
 
-        Rows have scores where the estimator has ``score_samples``, where it is a classifier that
-        is scored by its accuracy, and where ``scoring`` returns an array.
+        Scores of rows are known for estimators with ``score_samples``, for classifiers scored by
+        accuracy, and if ``scoring`` returns an array.
         """
         X, y = self._holdout
-        found: Any = None
+        scores: Any = None
         if self._scoring is not None:
-            found = self._scoring(model, X, y)
+            scores = self._scoring(model, X, y)
         elif self._is_mean.get(type(model), True):
-            found = _row_scores(model, X, y)
-        if found is None or (self._scoring is None and type(model) not in self._is_mean):
+            scores = _row_scores(model, X, y)
+        if scores is None or (self._scoring is None and type(model) not in self._is_mean):
             whole = _score(model, X, y)
-            # A class may define its score as something else than the mean over rows.
-            is_mean = found is not None and math.isclose(found.mean(), whole, rel_tol=1e-6)
+            # The score of a class need not be the mean over rows: check once per class.
+            is_mean = scores is not None and math.isclose(scores.mean(), whole, rel_tol=1e-6)
             self._is_mean[type(model)] = is_mean
-            found = found if is_mean else whole
-        each = np.asarray(found, np.float64)
+            scores = scores if is_mean else whole
+        each = np.asarray(scores, np.float64)
         if each.shape not in ((), (self.holdout_size,)):
             raise ValueError(
                 f"scoring returned an array of shape {each.shape}; it must return a number, or one "
@@ -224,13 +234,13 @@ class EstimatorTrainer:
         score = float(each.mean())
         if not math.isfinite(score):
             raise ValueError(
-                f"the score on the hold-out is {score}; a value that training never met may have "
-                "probability 0: smooth the model, or pass scoring="
+                f"the score on the hold-out is {score}; a value that does not occur in the "
+                "training rows may have probability 0: smooth the model, or pass scoring="
             )
         return score, each if each.ndim else None
 
     def _rows(self, size: int) -> Rows:
-        """The sample, kept until another size is asked for."""
+        """Return the sample, cached until another size is requested."""
         if self._cached is None or self._cached[0] != size:
             self._cached = None  # not two samples in memory at once
             stop = self.holdout_size + size
@@ -241,21 +251,23 @@ class EstimatorTrainer:
             self._cached = (size, rows)
         return self._cached[1]
 
-    def _train(self, rows: Rows, mode: Mode, start: Fit | None, components: int | None) -> Any:
+    def _train(
+        self, rows: Rows, mode: Mode, start: TrainingRun | None, components: int | None
+    ) -> Any:
         from sklearn.base import clone
 
         own = {} if components is None else {"n_components": components}
-        if mode == "final" and start is not None and _can_go_on(start.model):
+        if mode == "final" and start is not None and _has_warm_start(start.model):
             model = copy.deepcopy(start.model)
-            known = self._estimator.get_params(deep=False)
-            # Where it runs is not written down with a model.
-            full = {key: known[key] for key in (*(self._short or {}), "executor") if key in known}
+            params = self._estimator.get_params(deep=False)
+            # Models from checkpoints have no executor: restore it with the full parameters.
+            full = {key: params[key] for key in (*(self._short or {}), "executor") if key in params}
             return _fit(model.set_params(**full, warm_start=True), rows)
         model = clone(self._estimator).set_params(**own)
         if mode != "abbreviated":
             return _fit(model, rows)
         if self._short is not None:
-            with _unconverged_is_fine():
+            with _ignore_unconverged():
                 return _fit(model.set_params(**self._short), rows)
         assert self._abbreviation is not None
         for step in range(int(self._abbreviation.value)):
@@ -277,7 +289,7 @@ def _score(model: Any, X: Any, y: Any) -> float:
 
 
 def _row_scores(model: Any, X: Any, y: Any) -> RowScores | None:
-    """Return the scores of single rows, where the estimator has some."""
+    """Return the scores of single rows, or None if the estimator has none."""
     from sklearn.base import is_classifier
 
     if y is None and hasattr(model, "score_samples"):
@@ -293,8 +305,8 @@ def _needs_target(estimator: Any) -> bool:
     return bool(get_tags(estimator).target_tags.required)
 
 
-def _anywhere(estimator: Any) -> Any:
-    """The estimator without its executor, which decides nothing."""
+def _without_executor(estimator: Any) -> Any:
+    """Return the estimator without its executor, which does not affect results."""
     from sklearn.base import clone
 
     if "executor" not in estimator.get_params(deep=False):
@@ -302,19 +314,19 @@ def _anywhere(estimator: Any) -> Any:
     return clone(estimator).set_params(executor=None)
 
 
-def _can_go_on(model: Any) -> bool:
-    """Whether fitting again can begin with the parameters found."""
+def _has_warm_start(model: Any) -> bool:
+    """Return whether another fit can start from the fitted parameters."""
     return "warm_start" in model.get_params(deep=False)
 
 
 def _iterations(model: Any) -> float:
-    """Iterations of the run, by the estimator's own count."""
+    """Return the iterations of the run, as counted by the estimator."""
     count = getattr(model, "n_iter_", None)
     return 1.0 if count is None else float(max(np.max(count), 1))
 
 
-class _unconverged_is_fine(warnings.catch_warnings):
-    """Runs that are cut short on purpose do not warn that they have not converged."""
+class _ignore_unconverged(warnings.catch_warnings):
+    """Context in which truncated runs do not warn that they have not converged."""
 
     def __enter__(self) -> None:
         from sklearn.exceptions import ConvergenceWarning
@@ -323,22 +335,22 @@ class _unconverged_is_fine(warnings.catch_warnings):
         warnings.simplefilter("ignore", ConvergenceWarning)
 
 
-def with_known_values(estimator: Any, source: RowSource) -> Any:
-    """The estimator, or a copy that knows all values if it has ``categories="auto"``.
+def with_all_categories(estimator: Any, source: RowSource) -> Any:
+    """Return the estimator, or a copy with all categories if it has ``categories="auto"``.
 
     Examples
     --------
     >>> import numpy as np, bayes_lcs as bl
     >>> source = bl.row_source(np.array([[0, 1], [2, 1]]))
-    >>> told = with_known_values(bl.MixtureClusterer(2), source)
-    >>> [values.tolist() for values in told.categories]
+    >>> clusterer = with_all_categories(bl.MixtureClusterer(2), source)
+    >>> [values.tolist() for values in clusterer.categories]
     [[0, 2], [1]]
     """
-    known = estimator.get_params(deep=False)
-    if not (isinstance(known.get("categories"), str) and known["categories"] == "auto"):
+    params = estimator.get_params(deep=False)
+    if not (isinstance(params.get("categories"), str) and params["categories"] == "auto"):
         return estimator
-    given = add_empty_cell(known.get("missing_values"))
-    values = source.values(given, known.get("categorical"))
+    missing = add_empty_cell(params.get("missing_values"))
+    values = source.values(missing, params.get("categorical"))
     if values is None:
         return estimator
     from sklearn.base import clone
@@ -349,8 +361,8 @@ def with_known_values(estimator: Any, source: RowSource) -> Any:
 _NUMBERS = ("score", "iterations", "fit_seconds", "score_seconds", "read_seconds")
 
 
-def fit_arrays(fit: Fit) -> Arrays:
-    """A run and its model; without its model if that cannot be kept."""
+def run_to_arrays(fit: TrainingRun) -> Arrays:
+    """Convert a run and its model to arrays; without the model if it cannot be converted."""
     rows = {} if fit.row_scores is None else {"row_scores": fit.row_scores}
     return {
         **(model_to_arrays(fit.model) or {}),
@@ -362,13 +374,13 @@ def fit_arrays(fit: Fit) -> Arrays:
     }
 
 
-def fit_from_arrays(written: Arrays, like: Any) -> Fit | None:
-    """The run that `fit_arrays` wrote, with a model of the class of ``like``; None without one."""
+def run_from_arrays(written: Arrays, like: Any) -> TrainingRun | None:
+    """Restore a run with a model of the class of ``like``; return None if it has no model."""
     if "model" not in written:
         return None
     components = int(written["components"])
     mode: Any = str(written["mode"])
-    return Fit(
+    return TrainingRun(
         int(written["size"]),
         mode,
         **dict(zip(_NUMBERS, written["numbers"].tolist(), strict=True)),

@@ -1,4 +1,4 @@
-"""From what users give, an array, a frame or a file and a target, to rows in a random order."""
+"""Open the user's data (arrays, frames or files, and a target) as rows in random order."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ __all__ = ["open_rows"]
 
 
 def open_rows(estimator: Any, source: Any, y: Any = None, *, seed: int = 0) -> RowSource:
-    """Return the rows of a source in a random order, with their target.
+    """Return the rows of a source in random order, with their target.
 
-    Files are read as categories for an estimator that takes categories, and as numbers for others.
+    Files are read as categories for estimators that support categories, and as numbers for others.
 
     Parameters
     ----------
     estimator
-        What will be trained on the rows.
+        Estimator to be trained on the rows.
     source
-        Anything that :func:`bayes_lcs.row_source` takes.
+        Anything that :func:`bayes_lcs.row_source` accepts.
     y
         The target: an array, or the name of a column of a frame or file.
     seed
-        Of the random order.
+        Seed of the random order.
 
     Examples
     --------
@@ -45,20 +45,20 @@ def open_rows(estimator: Any, source: Any, y: Any = None, *, seed: int = 0) -> R
     if isinstance(source, RowSource):
         if y is not None:
             raise DataError(
-                "a source has its target already: name it where the source is made, "
+                "y cannot be combined with a source: give the target when the source is made, "
                 "bl.row_source(data, target=...), and leave y out"
             )
         return source
     is_name = isinstance(y, str)
     if is_name and (isinstance(source, np.ndarray) or hasattr(source, "tocsr")):
         raise DataError(
-            f"y={y!r} names a column, and an array has no names: give the target as an array"
+            f"y={y!r} is a column name, but an array has no column names: give y as an array"
         )
     if y is not None and not is_name and _is_path(source):
         raise DataError("the target of a file is one of its columns: give y the name of the column")
     given: dict[str, Any] = {"target": y} if is_name else {"y": y}
     if getattr(estimator, "takes_text_columns", False) and is_streamed(source):
-        source = read_frame(source)  # numbers and text side by side
+        source = read_frame(source)  # numeric and text columns
     kind: Any = "categories" if _takes_categories(estimator) else "numbers"
     if kind == "categories" and hasattr(estimator, "missing_values"):
         given["missing_values"] = add_empty_cell(estimator.missing_values)

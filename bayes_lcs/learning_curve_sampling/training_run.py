@@ -1,4 +1,4 @@
-"""Training runs, the protocol of trainers, and standard errors over the rows of the hold-out."""
+"""Training runs, the protocol of trainers, and standard errors over hold-out rows."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Fit", "Mode", "RowScores", "Trainer", "mean_error"]
+__all__ = ["Mode", "RowScores", "Trainer", "TrainingRun", "mean_error"]
 
 Mode = Literal["full", "abbreviated", "final"]
-"""A run to convergence, a run cut short, or a run to convergence that begins where one was cut."""
+"""To convergence, truncated, or to convergence from the parameters of a truncated run."""
 
 RowScores = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Fit:
+class TrainingRun:
     """One training run.
 
     Attributes
@@ -25,21 +25,21 @@ class Fit:
     size
         Rows trained on.
     mode
-        How far the training went.
+        Extent of the training.
     score
         Score on the hold-out; larger is better.
     iterations
-        Iterations of the algorithm; 1 where the estimator does not say.
+        Iterations of the algorithm; 1 if the estimator has no ``n_iter_``.
     fit_seconds, score_seconds, read_seconds
         Time spent training, scoring the hold-out, and reading the sample.
     components
-        Number of components, if it is chosen too.
+        Number of components, if it is chosen by the search.
     model
         The fitted estimator.
     interrupted
         Whether Ctrl-C ended the training early.
     is_first
-        Whether it is the first run on a sample of this size, for which programs are compiled.
+        Whether this is the first run on a sample of this size, for which programs are compiled.
     row_scores
         Score of each row of the hold-out, if ``score`` is their mean; otherwise None.
     """
@@ -59,29 +59,34 @@ class Fit:
 
     @property
     def seconds(self) -> float:
-        """All time that this run took."""
+        """Total time of the run."""
         return self.fit_seconds + self.score_seconds + self.read_seconds
 
 
 class Trainer(Protocol):
-    """Trainer on nested samples: a live estimator, records of one, or a curve made by a formula."""
+    """Trainer on nested samples: an estimator, recorded runs, or a synthetic curve."""
 
     abbreviated: bool
-    """Whether the stages are trained by runs cut short."""
+    """True if stages are truncated."""
 
     def fit(
-        self, size: int, mode: Mode, *, start: Fit | None = None, components: int | None = None
-    ) -> Fit:
-        """Train on the first ``size`` rows; a final run begins with the parameters of ``start``."""
+        self,
+        size: int,
+        mode: Mode,
+        *,
+        start: TrainingRun | None = None,
+        components: int | None = None,
+    ) -> TrainingRun:
+        """Train on the first ``size`` rows; a final run starts from the parameters of ``start``."""
 
     def read_seconds(self, size: int) -> float:
-        """Return the time that reading the first ``size`` rows is expected to take."""
+        """Return the expected time of reading the first ``size`` rows."""
 
 
 def mean_error(values: RowScores | None, other: RowScores | float | None = 0.0) -> float:
     """Return the standard error of the mean of ``values - other``, row by row.
 
-    NaN where the scores of single rows are not known, or of fewer than two rows.
+    It is NaN if the scores of single rows are not known, or with fewer than two rows.
 
     Examples
     --------

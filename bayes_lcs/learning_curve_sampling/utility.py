@@ -2,10 +2,10 @@
 
 ``benefit(m) = (l(m) - l(base)) / (l(m_D) - l(base))`` with ``l`` the score on the hold-out, ``m_D``
 the model of all rows and ``base`` a simple one; ``cost = α · run time``; ``utility = benefit -
-cost``. Beyond the paper both may be passed through a function: of relative benefit, or of seconds.
+cost``. As an extension of the paper, users may give functions of relative benefit and of seconds.
 
-The base of the paper is a model of independent features, which is a mixture of one component. Other
-estimators have their own: classifiers the shares of the labels, regressors the mean.
+The baseline of the paper is a model of independent features, that is, a mixture of one component.
+Classifiers are compared with the frequencies of the labels, regressors with the mean.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Preferences", "default_baseline", "relative_benefit"]
 
 
 def relative_benefit(score: float, base: float, full: float) -> float:
-    """Equation 1: the share of the way from the baseline to the model of all rows.
+    """Return the gain over the baseline as a share of that of the model of all rows (equation 1).
 
     Examples
     --------
@@ -26,22 +26,24 @@ def relative_benefit(score: float, base: float, full: float) -> float:
     0.8
     """
     if full == base:
-        raise ValueError("the model of all rows scores as the baseline does: benefit has no scale")
+        raise ValueError(
+            "benefit is undefined, because the model of all rows has the score of the baseline"
+        )
     return (score - base) / (full - base)
 
 
 @dataclass(frozen=True)
 class Preferences:
-    """What the decision maker prefers.
+    """Preferences of the decision maker.
 
     Attributes
     ----------
     alpha
-        Benefit per hour of waiting.
+        Cost of an hour of waiting, in units of benefit.
     benefit
-        The worth of a relative benefit; by default the relative benefit itself.
+        Function from relative benefit to its worth; by default the identity.
     cost
-        The cost of so many seconds, in place of ``alpha``; it should not fall.
+        Non-decreasing function from seconds to their cost, instead of ``alpha``.
 
     Examples
     --------
@@ -57,20 +59,20 @@ class Preferences:
     cost: Callable[[float], float] | None = None
 
     def worth(self, relative: float) -> float:
-        """What a relative benefit is worth."""
+        """Return the worth of a relative benefit."""
         return relative if self.benefit is None else float(self.benefit(relative))
 
     def price(self, seconds: float) -> float:
-        """What so many seconds cost (equation 2)."""
+        """Return the cost of run time (equation 2)."""
         return self.alpha * seconds / 3600.0 if self.cost is None else float(self.cost(seconds))
 
     def utility(self, relative: float, seconds: float) -> float:
-        """Worth less price (equation 3)."""
+        """Return worth less price (equation 3)."""
         return self.worth(relative) - self.price(seconds)
 
 
 def default_baseline(estimator: Any) -> Any:
-    """A simple estimator of the same kind, not yet fitted.
+    """Return a simple unfitted estimator of the same kind.
 
     Examples
     --------
@@ -89,6 +91,6 @@ def default_baseline(estimator: Any) -> Any:
     if "n_clusters" in estimator.get_params(deep=False):
         return clone(estimator).set_params(n_clusters=1)
     raise ValueError(
-        f"{type(estimator).__name__} has no baseline of its own; pass baseline=, a simpler "
+        f"there is no default baseline for {type(estimator).__name__}; pass baseline=, a simpler "
         "estimator with the same kind of score, or its score on the hold-out"
     )

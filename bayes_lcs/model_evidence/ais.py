@@ -75,10 +75,10 @@ def _tune_schedule(
             problem, schedule, chains=TRIAL_CHAINS, seed=seeds[1], progress=progress
         )
         # Of the worst part: a product of many parts has many small errors, not one large one.
-        found = float(trial.var(axis=0, ddof=1).max())
-        if found <= 2.0 * TARGET_VARIANCE or len(schedule.temperatures) > MAX_TEMPERATURES:
+        worst = float(trial.var(axis=0, ddof=1).max())
+        if worst <= 2.0 * TARGET_VARIANCE or len(schedule.temperatures) > MAX_TEMPERATURES:
             return problem, schedule, trial
-        variance /= float(np.clip(found / TARGET_VARIANCE, 2.0, 8.0))
+        variance /= float(np.clip(worst / TARGET_VARIANCE, 2.0, 8.0))
 
 
 def annealed_evidence(
@@ -114,12 +114,12 @@ def annealed_evidence(
     if variant not in ("collapsed", "thesis"):
         raise ValueError(f"variant must be 'collapsed' or 'thesis', got {variant!r}")
     is_thesis = variant == "thesis"
-    build_problem = partial(_build_problem, variant, model, data)
-    problem: Any = build_problem()
+    build = partial(_build_problem, variant, model, data)
+    problem: Any = build()
     base = uncollapsed.log_base(data) if is_thesis else log_known_labels(model, data)
     # Adjacent seeds must not share chains.
     seeds = [int(word) for word in np.random.SeedSequence(seed).generate_state(5)]
-    with annealing_context(executor, build_problem) as anneal:
+    with annealing_context(executor, build) as anneal:
         problem, schedule, trial = _tune_schedule(problem, anneal, seeds[:2], progress)
         items = data.num_groups + int((data.labels < 0).sum())
         work = float(items * len(schedule.temperatures))
@@ -146,9 +146,9 @@ def annealed_evidence(
             )
             return log_weights, rigorous
 
-        found = bidirectional_estimate(
+        estimate = bidirectional_estimate(
             base, forwards, backwards if bracket and not is_thesis else None
         )
     steps = len(schedule.temperatures) - 1
     how = f"annealed importance sampling ({variant}), {num_chains} chains over {steps} temperatures"
-    return summarize(found, method="ais", model=model.name, how=how)
+    return summarize(estimate, method="ais", model=model.name, how=how)

@@ -97,15 +97,15 @@ def num_chains_for_precision(
     with np.errstate(over="ignore"):
         variance = MARGIN * float(np.expm1(trial.var(axis=0, ddof=1)).sum())
 
-    def required(error: float, most: float) -> int:
+    def chains_for_error(error: float, most: float) -> int:
         chains = min(variance / error**2, most)
         return int(np.ceil(max(chains, min(MIN_CHAINS, most)) / BATCH)) * BATCH
 
-    coarse = required(precision or COARSE, max_chains or MAX_CHAINS)
+    coarse = chains_for_error(precision or COARSE, max_chains or MAX_CHAINS)
     if precision is not None:
         return coarse
     affordable = min(MAX_UPDATES / work // BATCH * BATCH, max_chains or MAX_FINE_CHAINS)
-    return max(coarse, min(required(FINE, MAX_FINE_CHAINS), int(affordable)))
+    return max(coarse, min(chains_for_error(FINE, MAX_FINE_CHAINS), int(affordable)))
 
 
 def log_known_labels(model: Any, data: GroupedTable) -> float:
@@ -209,9 +209,9 @@ def bidirectional_estimate(
     return BidirectionalEstimate(forward, Bracket(forward, reverse, rigorous, left_out))
 
 
-def summarize(found: BidirectionalEstimate, *, method: str, model: str, how: str) -> LogEvidence:
+def summarize(estimate: BidirectionalEstimate, *, method: str, model: str, how: str) -> LogEvidence:
     """Return the estimate with its bracket in words; warn if it is unreliable."""
-    forward, ends = found.forward, found.ends
+    forward, ends = estimate.forward, estimate.ends
     if ends is not None:
         source = "exact draws" if ends.rigorous else "draws of converged chains (not exact)"
         if np.isinf(ends.reverse.value):
@@ -234,16 +234,16 @@ def summarize(found: BidirectionalEstimate, *, method: str, model: str, how: str
             how += "; lower and upper bound disagree"
     if forward.is_bound or (ends is not None and ends.reverse.is_bound):
         how += "; interval ends are one-sided 97.5 % bounds"
-    if found.interrupted:
-        how += f"; {found.interrupted}"
+    if estimate.interrupted:
+        how += f"; {estimate.interrupted}"
         warnings.warn(
-            f"{found.interrupted}: the estimate uses the completed runs only",
+            f"{estimate.interrupted}: the estimate uses the completed runs only",
             InterruptedWarning,
             stacklevel=4,
         )
     _warn(forward, ends)
     evidence = LogEvidence.estimated(forward, method, model, how, ends)
-    return replace(evidence, interrupted=bool(found.interrupted))
+    return replace(evidence, interrupted=bool(estimate.interrupted))
 
 
 def _warn(forward: MeanWeight, ends: Bracket | None) -> None:

@@ -277,7 +277,7 @@ def compare(
             f"prior must have one non-negative number for each of the {len(given)} models, not all "
             f"of them zero; got {prior!r}"
         )
-    how = conditional_evidence if conditional else evidence
+    compute = conditional_evidence if conditional else evidence
     options: dict[str, Any] = {"precision": precision, "max_chains": max_chains, "seed": seed}
     options["executor"] = executor
     found: list[LogEvidence] = []
@@ -289,7 +289,7 @@ def compare(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                found.append(how(model, data, progress=progress, **options))
+                found.append(compute(model, data, progress=progress, **options))
             except KeyboardInterrupt:
                 if not found:
                     raise

@@ -81,7 +81,7 @@ class MeanWeight:
         """
         size = len(log_weights)
         logs = np.asarray(logsumexp(log_weights, axis=0)) - np.log(size)
-        if np.isneginf(logs).any():
+        if np.isneginf(logs).any():  # all weights of a part are zero
             return cls(-np.inf, np.inf, 0.0)
         # Delta method: the error of a log mean is that of the weights relative to their mean.
         relative = np.exp(log_weights - logs)

@@ -53,7 +53,7 @@ MAX_SWEEPS, MIN_SWEEPS = 1000, 60
 MAX_DRAWS = 64
 """Maximum number of draws per chain, evenly spaced over its second half."""
 
-GUIDE_SWEEPS = 100
+BASE_SWEEPS = 100
 
 TRIAL_VARIANCE = 0.1
 """Variance of the log weights above which the number of temperatures is increased."""
@@ -235,13 +235,13 @@ def _num_chains(
 
 
 def _backward_starts(
-    found: AnchoredLabelling, draws: NDArray[np.int64], chains: int, seed: int
+    labelling: AnchoredLabelling, draws: NDArray[np.int64], chains: int, seed: int
 ) -> tuple[list[NDArray[np.int32]], int]:
     """Map evenly spaced draws to slots; return them and the number of draws that have no slots."""
     rng = np.random.default_rng(seed)
     chains = min(chains, len(draws))
     chosen = np.linspace(0, len(draws) - 1, chains).astype(int)
-    slots = [found.slots(draws[number], rng) for number in chosen]
+    slots = [labelling.slots(draws[number], rng) for number in chosen]
     placed = [one for one in slots if one is not None]
     return placed, chains - len(placed)
 
@@ -293,7 +293,7 @@ def mean_field_ais_evidence(
         model,
         data,
         found,
-        sweeps=int(np.clip(affordable / 8, 8, GUIDE_SWEEPS)),
+        sweeps=int(np.clip(affordable / 8, 8, BASE_SWEEPS)),
         seed=seeds[1],
         progress=progress,
     )

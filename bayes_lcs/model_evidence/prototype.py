@@ -138,9 +138,9 @@ def prototype_factors(
     prior = model.feature_parameters(schema)
     seeds = np.random.SeedSequence(seed).spawn(schema.num_labels * schema.num_features)
     pairs = [(y, f) for y in range(schema.num_labels) for f in range(schema.num_features)]
-    decisive = (model, prior, counts.features, num_draws, seed)
+    cache_key = (model, prior, counts.features, num_draws, seed)
     with (
-        checkpointed_task("prototype", *decisive) as written,
+        checkpointed_task("prototype", *cache_key) as written,
         progress_bar("prototype evidence", len(pairs), progress) as tick,
     ):
         factors = [LogIntegral(*piece["integral"].tolist()) for piece in written.pieces]

@@ -80,13 +80,13 @@ def _run_all(
     calls = [(number, first) for first in range(0, runs, size) for number in range(len(parts))]
 
     def call(number: int, first: int) -> FloatArray:
-        posed = parts[number]
+        problem = parts[number]
         own = None
         if ends is not None:
             own = np.zeros((size, length), dtype=np.int64)
-            own[:, : len(posed.items)] = ends[first : first + size, posed.items]
+            own[:, : len(problem.items)] = ends[first : first + size, problem.items]
         parts[number], found = estimate(
-            posed,
+            problem,
             runs=size,
             num_particles=num_particles,
             seed=seed + 1_000_003 * (number * runs + first),
@@ -94,25 +94,25 @@ def _run_all(
         )
         return found
 
-    what = f"{num_particles} particles" + (", reversed" if ends is not None else "")
-    decisive = [_cache_key(posed) for posed in parts]
+    status = f"{num_particles} particles" + (", reversed" if ends is not None else "")
+    cache_keys = [_cache_key(problem) for problem in parts]
     with (
-        checkpointed_task("particles", decisive, runs, num_particles, seed, ends) as written,
+        checkpointed_task("particles", cache_keys, runs, num_particles, seed, ends) as written,
         progress_bar("particles", len(calls), progress) as tick,
     ):
         found: list[FloatArray] = [piece["found"] for piece in written.pieces]
-        tick(len(found), what)
+        tick(len(found), status)
         pool = ThreadPoolExecutor(num_cores())
         try:
             if len(found) < len(calls):
                 # The first call compiles the program for all of them.
                 found.append(run_interruptibly(partial(call, *calls[len(found)])))
                 written.update(dict, {"found": found[-1]})
-                tick(1, what)
+                tick(1, status)
             for future in [pool.submit(call, *each) for each in calls[len(found) :]]:
                 found.append(future.result())
                 written.update(dict, {"found": found[-1]})
-                tick(1, what)
+                tick(1, status)
             written.finish()
         except KeyboardInterrupt:
             raise PartialResultInterrupt(_by_run(found, len(parts))) from None
@@ -212,10 +212,10 @@ def particle_evidence(
             ends_at = np.array([first_occurrence(z) for z in ends_at])
         return _run_all(parts, runs, num_particles, seeds[3], progress, ends_at), rigorous
 
-    found = bidirectional_estimate(base, forwards, backwards if bracket else None)
+    estimated = bidirectional_estimate(base, forwards, backwards if bracket else None)
     summed, items = ("partitions", "group") if unknown == "z" else ("missing labels", "row")
     how = (
         f"sequential Monte Carlo over {summed}, one {items} per step, {num_particles} particles, "
         f"{runs} runs"
     )
-    return summarize(found, method="particles", model=model.name, how=how)
+    return summarize(estimated, method="particles", model=model.name, how=how)

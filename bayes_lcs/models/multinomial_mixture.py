@@ -217,6 +217,7 @@ class MultinomialMixture:
         rows = np.empty((num_rows, self.schema.num_features), np.int64)
         for f in range(self.schema.num_features):
             upper = np.cumsum(parameters.cells[self.schema.cells_of(f)], axis=0)
+            # Inverse CDF, per row in the column of its component.
             uniform = rng.random(num_rows) * upper[-1, z]
             rows[:, f] = (uniform[None] > upper[:-1, z]).sum(axis=0)
         return rows, z, parameters

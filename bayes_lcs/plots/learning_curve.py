@@ -103,8 +103,8 @@ def plot_stopping_line(result: LearningCurveResult, ax: Axes | None = None) -> A
     price = np.array([result.preferences.price(float(t)) for t in ends])
     price_at_stop = result.preferences.price(float(seconds[-1]))
     line = gain[-1] - price_at_stop + price
-    what = "equal utility" if result.preferences.cost is not None else "slope α"
-    axes.plot(ends, line, "--", color="C3", linewidth=1.0, label=what)
+    label = "equal utility" if result.preferences.cost is not None else "slope α"
+    axes.plot(ends, line, "--", color="C3", linewidth=1.0, label=label)
     end = result.run.end
     if result.gain > 0 and end is not result.stages[-1].fit:
         label = f"training to the end, after {seconds_text(result.runtime_seconds)}"

@@ -1,1 +1,1 @@
-"""What people look at: ArviZ trees, plots, the demonstration."""
+"""HTML reports, SVG charts and CSV files of results."""

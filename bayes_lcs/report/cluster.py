@@ -12,38 +12,38 @@ from scipy.special import xlogy
 
 from bayes_lcs.learning_curve_sampling.result import LearningCurveResult
 from bayes_lcs.learning_curve_sampling.time_cost import rate_text, seconds_text
-from bayes_lcs.report.html import Origin, provenance, render, save_html
+from bayes_lcs.report.html import Provenance, provenance_table, render, save_html
 from bayes_lcs.report.svg import Axis, bar, line_chart, share
 
 __all__ = ["mixture_page", "save_mixture_page"]
 
 FloatArray = NDArray[np.float64]
 
-MOST_CLUSTERS = 60
-"""Clusters that a page shows; the largest."""
-MOST_WORDS = 8
-"""Values that are shown of each."""
-LONGEST_RATIO = 4.0
-"""Bars are full at this or before: beyond a factor of 50, how much more does not matter."""
+MAX_CLUSTERS = 60
+"""Maximum number of clusters on a page; the largest are shown."""
+MAX_PROFILE_VALUES = 8
+"""Maximum number of values in the profile of a cluster."""
+MAX_LOG_RATIO = 4.0
+"""Maximum log ratio of a full bar, a factor of about 50."""
 
 
 def mixture_page(
     result: LearningCurveResult,
-    origin: Origin | None = None,
+    origin: Provenance | None = None,
     counts: NDArray[np.int64] | None = None,
 ) -> str:
-    """The whole page.
+    """Return the page as HTML.
 
     Parameters
     ----------
     result
-        From :func:`bayes_lcs.learning_curve_sample` with a `MixtureClusterer`.
+        Result of :func:`bayes_lcs.learning_curve_sample` with a `MixtureClusterer`.
     origin
-        What was read and asked, for the provenance.
+        Input and options, for the provenance table.
     counts : (K,)
-        Rows that were assigned to each cluster, if they were.
+        Number of rows assigned to each cluster; None if rows were not assigned.
     """
-    given = origin or Origin(seed=result.random_state)
+    given = origin or Provenance(seed=result.random_state)
     return render(
         "mixture.html.j2",
         title=f"bayes_lcs: clusters of {given.name or 'a table'}",
@@ -54,21 +54,23 @@ def mixture_page(
         gain=_gain(result),
         rate=rate_text(result.preferences.alpha),
         took=seconds_text(result.runtime_seconds),
-        why=_because(result.stop_reason),
+        why=_without_decision(result.stop_reason),
         all_rows=result.sample_size == result.total_rows,
         is_last=result.run.best is result.run.end or result.interrupted,
         chart=_chart(result),
         stages=_stages(result),
         **_clusters(result.model, counts),
         assigned=counts is not None,
-        provenance=provenance(given, _own(result), ("jax", "numpy", "scikit-learn")),
+        provenance=provenance_table(
+            given, _provenance_rows(result), ("jax", "numpy", "scikit-learn")
+        ),
     )
 
 
 def save_mixture_page(
     result: LearningCurveResult,
     folder: Path,
-    origin: Origin | None = None,
+    origin: Provenance | None = None,
     counts: NDArray[np.int64] | None = None,
 ) -> Path:
     """Write the page as ``report.html``."""
@@ -78,11 +80,11 @@ def save_mixture_page(
 def _gain(result: LearningCurveResult) -> str:
     """Return a sentence about the measured gain over one cluster."""
     if result.gain <= 0:
-        return "On rows held out it is no better than a single cluster."
+        return "On held-out rows it is no better than a single cluster."
     low, high = result.gain_interval
     between = f" (95 % interval {low:.4g} to {high:.4g})" if np.isfinite([low, high]).all() else ""
     return (
-        f"On rows held out its mean log probability is {result.gain:.4g} nats above that of a "
+        f"On held-out rows its mean log probability is {result.gain:.4g} nats above that of a "
         f"single cluster{between}."
     )
 
@@ -123,22 +125,24 @@ def _stages(result: LearningCurveResult) -> list[dict[str, str]]:
                 "decision": ""
                 if stage.decision is None
                 else ("stop" if stage.decision.stop else "go on"),
-                "reason": "" if stage.decision is None else _because(stage.decision.reason),
+                "reason": ""
+                if stage.decision is None
+                else _without_decision(stage.decision.reason),
             }
         )
     return stages
 
 
-def _because(reason: str) -> str:
-    """A reason without the decision, which stands beside it."""
-    return reason.removeprefix("stops: ").removeprefix("goes on: ")
+def _without_decision(reason: str) -> str:
+    """Remove the decision from a reason, because the table has a column for it."""
+    return reason.removeprefix("stops: ").removeprefix("continues: ")
 
 
 def _clusters(model: Any, counts: NDArray[np.int64] | None) -> dict[str, Any]:
-    """Clusters by size, with the values that tell most about being in them.
+    """Return clusters by size, with their most characteristic values.
 
-    A value's part in ``KL(theta_kf || mean_f)`` is its probability in the cluster times its log
-    ratio to the share in all rows: of values that are as much more common, the frequent one first.
+    Values are ordered by their term in ``KL(theta_kf || mean_f)``, the probability in the cluster
+    times the log ratio to the share in all rows. Among equal ratios frequent values come first.
     """
     weights: FloatArray = np.asarray(model.weights_)
     names = getattr(model, "feature_names_in_", None)
@@ -148,7 +152,7 @@ def _clusters(model: Any, counts: NDArray[np.int64] | None) -> dict[str, Any]:
         for v, value in enumerate(values)
     ]
     found: list[dict[str, Any]] = []
-    for k in np.argsort(-weights, kind="stable")[:MOST_CLUSTERS]:
+    for k in np.argsort(-weights, kind="stable")[:MAX_CLUSTERS]:
         own = np.array([model.probabilities_[f][k, v] for _, _, f, v in cells])
         overall = np.array([weights @ model.probabilities_[f][:, v] for _, _, f, v in cells])
         parts = np.abs(xlogy(own, own) - xlogy(own, overall)) if cells else np.zeros(0)
@@ -162,7 +166,7 @@ def _clusters(model: Any, counts: NDArray[np.int64] | None) -> dict[str, Any]:
                 "overall": _percent(overall[c]),
                 "log": float(ratios[c]),
             }
-            for c in np.argsort(-parts, kind="stable")[:MOST_WORDS]
+            for c in np.argsort(-parts, kind="stable")[:MAX_PROFILE_VALUES]
         ]
         found.append(
             {
@@ -175,7 +179,7 @@ def _clusters(model: Any, counts: NDArray[np.int64] | None) -> dict[str, Any]:
         )
     words = [word for cluster in found for word in cluster["profile"]]
     longest = max((abs(word["log"]) for word in words), default=0.0)
-    reach = min(max(longest, 1e-6), LONGEST_RATIO)
+    reach = min(max(longest, 1e-6), MAX_LOG_RATIO)
     for word in words:
         word["bar"] = bar(word["log"], reach)
     return {"clusters": found, "factor": float(np.exp(reach))}
@@ -189,7 +193,7 @@ def _percent(part: float) -> str:
     return f"{part:.1%}" if part >= 0.0005 or part == 0 else "<0.1%"
 
 
-def _own(result: LearningCurveResult) -> list[tuple[str, str]]:
+def _provenance_rows(result: LearningCurveResult) -> list[tuple[str, str]]:
     read = f"{result.reading['rows']:,} rows in {_times(result.reading['passes'])}"
     return [
         (

@@ -1,6 +1,7 @@
-"""The probabilities that two groups are together, as a picture on a page that can be asked.
+"""Interactive heat map of co-clustering probabilities for a report.
 
-The picture has one pixel a pair and is stretched by the browser: few bytes for many groups.
+The image has one pixel per pair of groups and is scaled by the browser, so it is small for many
+groups.
 """
 
 from __future__ import annotations
@@ -14,28 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.core.partitions import blocks, first_occurrence
-from bayes_lcs.report.html import short
+from bayes_lcs.report.html import truncate
 
 __all__ = ["coclustering_map"]
 
-MOST_NAMED = 60
-"""Groups whose names fit beside the picture."""
+MAX_NAMES = 60
+"""Maximum number of groups whose names fit beside the image."""
 TINT = (31, 119, 230)
 
 
 def coclustering_map(
     matrix: NDArray[np.float64], partition: NDArray[np.int64], names: Sequence[str]
 ) -> dict[str, Any]:
-    """What the template ``coclustering.html.j2`` shows.
+    """Return the variables of the template ``coclustering.html.j2``.
 
     Parameters
     ----------
     matrix : (U, U)
-        Probability that each pair is together.
+        Probability that each pair of groups is in the same cluster.
     partition : (U,)
-        By which groups are ordered; its clusters are framed.
+        Partition that orders the groups; its clusters are framed.
     names
-        Of the groups.
+        Names of the groups.
     """
     members = blocks(first_occurrence(partition))
     order = [u for block in members for u in block]
@@ -44,8 +45,8 @@ def coclustering_map(
     ordered = np.asarray(matrix, dtype=np.float64)[np.ix_(order, order)]
     return {
         "size": len(order),
-        "names": [short(names[u], 40) for u in order],
-        "named": len(order) <= MOST_NAMED,
+        "names": [truncate(names[u], 40) for u in order],
+        "named": len(order) <= MAX_NAMES,
         "thousandths": np.rint(1000.0 * ordered).astype(int).tolist(),
         "frames": [(int(start), size) for start, size in zip(starts, sizes, strict=True)],
         "picture": _picture(ordered),
@@ -53,7 +54,7 @@ def coclustering_map(
 
 
 def _picture(shares: NDArray[np.float64]) -> str:
-    """A PNG as a data address: one colour, as opaque as a pair is probable."""
+    """Return a PNG as a data URL: one colour, with the probability as opacity."""
     from matplotlib.image import imsave
 
     pixels = np.empty((*shares.shape, 4), dtype=np.uint8)

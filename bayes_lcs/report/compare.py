@@ -1,4 +1,4 @@
-"""The report of a comparison: evidence, who is alike and how surely, trust, predictions."""
+"""Report of a model comparison: evidence, clusters, uncertainty, diagnostics, predictions."""
 
 from __future__ import annotations
 
@@ -18,50 +18,49 @@ from bayes_lcs.inference.posterior import Posterior
 from bayes_lcs.model_evidence.compare import Comparison
 from bayes_lcs.models.clustered_naive_bayes import ClusteredNaiveBayes
 from bayes_lcs.report.coclustering_map import coclustering_map
-from bayes_lcs.report.diagnostic_advice import trust_in_draws, trust_in_evidence
-from bayes_lcs.report.html import Origin, provenance, render, save_html, short
+from bayes_lcs.report.diagnostic_advice import draws_advice, evidence_advice
+from bayes_lcs.report.html import Provenance, provenance_table, render, save_html, truncate
 from bayes_lcs.report.prediction_table import prediction_table
 from bayes_lcs.report.svg import bar, interval, share
 
-__all__ = ["MOST_DRAWN", "TableComparison", "comparison_page", "save_page"]
+__all__ = ["MAX_HEATMAP_GROUPS", "TableComparison", "comparison_page", "save_page"]
 
-MOST_WORDS = 8
-"""Feature values that are shown of each cluster."""
-MOST_CLUSTERS = 60
-"""Clusters of which a page shows the profile; the largest."""
-MOST_SIZES = 12
-"""Numbers of clusters whose probabilities are shown."""
-MOST_BLOCKS = 6
-"""Clusters by which a partition at the edge of the credible ball differs."""
+MAX_PROFILE_VALUES = 8
+"""Maximum number of feature values in the profile of a cluster."""
+MAX_CLUSTERS = 60
+"""Maximum number of clusters with a profile; the largest are shown."""
+MAX_CLUSTER_NUMBERS = 12
+"""Maximum number of entries in the posterior of the number of clusters."""
+MAX_EDGE_CLUSTERS = 6
+"""Maximum number of clusters shown of a partition at the edge of the credible ball."""
 EXACT_DRAWS = 1000
-"""From which the credible ball of an exact posterior is made."""
+"""Number of draws for the credible ball of an exact posterior."""
 TOO_CLOSE = 0.03
-"""Differences below this share of the picture's width get a second picture of their own."""
+"""Differences below this share of the chart's width get a second chart."""
 
-
-MOST_DRAWN = 200
-"""Groups of which a heat map is still readable."""
+MAX_HEATMAP_GROUPS = 200
+"""Maximum number of groups in a heat map."""
 
 
 @dataclass(frozen=True)
 class TableComparison:
-    """The four models on a table, the posterior over partitions, and predictions.
+    """Comparison of the four models on a table, posterior over partitions, and predictions.
 
     Attributes
     ----------
     comparison
-        Of the four models, on rows with a label.
+        Comparison of the four models on the rows with a label.
     posterior
-        Of clustered naive Bayes.
+        Posterior of clustered naive Bayes.
     partition : (U,)
-        Its most probable partition if that is known exactly, else the one of least expected
-        variation of information.
+        The most probable partition if it is known exactly, else the one that minimises the
+        expected variation of information.
     method
-        How the posterior was found.
+        Inference method of the posterior.
     predictions
         Rows without a label, with probabilities averaged over the models; None if there are none.
     seed
-        Of all that was drawn.
+        Seed of all draws.
     """
 
     comparison: Comparison
@@ -73,35 +72,35 @@ class TableComparison:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the sampling early; then nothing is predicted."""
+        """True if Ctrl-C interrupted the sampling; then there are no predictions."""
         return isinstance(self.posterior, Posterior) and self.posterior.interrupted
 
     def blocks(self) -> list[list[str]]:
-        """Names of the groups of each cluster."""
+        """Return the names of the groups of each cluster."""
         names = self.posterior.group_names
         return [[names[u] for u in block] for block in blocks(self.partition)]
 
     def partition_by_group(self) -> dict[str, int]:
-        """Cluster of each group."""
+        """Return the cluster of each group by its name."""
         return dict(zip(self.posterior.group_names, map(int, self.partition), strict=True))
 
 
-def comparison_page(found: TableComparison, origin: Origin | None = None) -> str:
-    """The whole page.
+def comparison_page(result: TableComparison, origin: Provenance | None = None) -> str:
+    """Return the page as HTML.
 
     Parameters
     ----------
-    found
-        From `bayes_lcs.workflows.compare.compare_table`.
+    result
+        Result of `bayes_lcs.workflows.compare.compare_table`.
     origin
-        What was read and asked, for the provenance.
+        Input and options, for the provenance table.
     """
-    data = found.comparison.data
+    data = result.comparison.data
     return render(
         "comparison.html.j2",
-        title=f"bayes_lcs: {short(data.label_name)} by {short(data.group_name)}",
-        interrupted=isinstance(found.posterior, Posterior) and found.posterior.interrupted,
-        verdict=found.comparison.verdict(),
+        title=f"bayes_lcs: {truncate(data.label_name)} by {truncate(data.group_name)}",
+        interrupted=isinstance(result.posterior, Posterior) and result.posterior.interrupted,
+        verdict=result.comparison.verdict(),
         group_name=data.group_name,
         label_name=data.label_name,
         num_rows=data.num_rows,
@@ -109,43 +108,49 @@ def comparison_page(found: TableComparison, origin: Origin | None = None) -> str
         num_features=data.num_features,
         positive=data.label_values[-1],
         num_labels=data.num_labels,
-        num_clusters=len(found.blocks()),
-        how=_how(found),
-        sizes=_sizes(found),
-        **_evidence(found),
-        **_clusters(found),
-        ball=_ball(found),
-        heat=_heat(found),
-        **_trust(found),
-        **_predictions(found),
-        provenance=_provenance(found, origin or Origin(seed=found.seed)),
+        num_clusters=len(result.blocks()),
+        how=_partition_method(result),
+        sizes=_sizes(result),
+        **_evidence(result),
+        **_clusters(result),
+        ball=_credible_ball(result),
+        heat=_heat_map(result),
+        **_diagnostics(result),
+        **_predictions(result),
+        provenance=_provenance(result, origin or Provenance(seed=result.seed)),
     )
 
 
-def save_page(found: TableComparison, folder: Path, origin: Origin | None = None) -> Path:
+def save_page(result: TableComparison, folder: Path, origin: Provenance | None = None) -> Path:
     """Write the page as ``report.html``."""
-    return save_html(comparison_page(found, origin), folder / "report.html")
+    return save_html(comparison_page(result, origin), folder / "report.html")
 
 
-def _how(found: TableComparison) -> str:
-    if found.method == "exact":
-        return "The most probable partition of all, summed exactly."
-    return f"The partition of least expected variation of information over {found.method}."
+def _partition_method(result: TableComparison) -> str:
+    if result.method == "exact":
+        return "The most probable partition, from the exact sum over all partitions."
+    return (
+        f"The partition that minimises the expected variation of information, from {result.method}."
+    )
 
 
-def _sizes(found: TableComparison) -> list[dict[str, Any]]:
-    """Probable numbers of clusters, in their order."""
-    chances = found.posterior.num_clusters()
-    likely = np.argsort(-chances, kind="stable")[:MOST_SIZES]
+def _sizes(result: TableComparison) -> list[dict[str, Any]]:
+    """Return the probable numbers of clusters in increasing order."""
+    probabilities = result.posterior.num_clusters()
+    likely = np.argsort(-probabilities, kind="stable")[:MAX_CLUSTER_NUMBERS]
     return [
-        {"number": int(k), "probability": f"{chances[k]:.3f}", "bar": share(float(chances[k]))}
+        {
+            "number": int(k),
+            "probability": f"{probabilities[k]:.3f}",
+            "bar": share(float(probabilities[k])),
+        }
         for k in np.sort(likely)
-        if chances[k] >= 5e-4
+        if probabilities[k] >= 5e-4
     ]
 
 
-def _evidence(found: TableComparison) -> dict[str, Any]:
-    table = found.comparison.table()
+def _evidence(result: TableComparison) -> dict[str, Any]:
+    table = result.comparison.table()
     rows = []
     for row in table.to_dict("records"):
         exact = row["lower"] == row["upper"]
@@ -156,7 +161,7 @@ def _evidence(found: TableComparison) -> dict[str, Any]:
                 "interval": "exact" if exact else f"{row['lower']:,.2f} to {row['upper']:,.2f}",
                 "behind": f"{abs(row['log_bayes_factor']):,.2f}",
                 "probability": f"{row['probability']:.3g}",
-                "between": _between(row),
+                "between": _probability_interval(row),
                 "method": str(row["method"]),
             }
         )
@@ -164,22 +169,24 @@ def _evidence(found: TableComparison) -> dict[str, Any]:
     values, lower, upper = (
         table[name].to_numpy() - best for name in ("log_evidence", "lower", "upper")
     )
-    strips = [_strip(rows, values, lower, upper, np.arange(len(values)))]
+    strips = [_interval_chart(rows, values, lower, upper, np.arange(len(values)))]
     near = np.flatnonzero(values >= -TOO_CLOSE * max(np.ptp([*lower, *upper]), 1e-12))
     wide = len(near) > 1 or float(np.ptp([lower[0], upper[0]])) > 0.0
     if len(near) < len(values) and wide:
-        strips.append(_strip(rows, values, lower, upper, near))
+        strips.append(_interval_chart(rows, values, lower, upper, near))
     return {"evidence": rows, "strips": strips}
 
 
-def _between(row: dict[Any, Any]) -> str:
-    """Where a model's probability lies, if its evidence or another's is an estimate."""
+def _probability_interval(row: dict[Any, Any]) -> str:
+    """Return the interval of a model's probability; empty if all evidences are exact."""
     low, high = f"{row['probability_lower']:.3g}", f"{row['probability_upper']:.3g}"
     return "" if low == high else f"{low} to {high}"
 
 
-def _strip(rows: list[dict[str, str]], values: Any, lower: Any, upper: Any, shown: Any) -> Any:
-    """Dots and intervals of some models, as differences to the best."""
+def _interval_chart(
+    rows: list[dict[str, str]], values: Any, lower: Any, upper: Any, shown: Any
+) -> Any:
+    """Draw dots and intervals of some models, as differences to the best."""
     low, high = float(lower[shown].min()), float(upper[shown].max())
     if high - low < 1e-9:
         low, high = low - 1.0, high + 1.0
@@ -194,22 +201,22 @@ def _strip(rows: list[dict[str, str]], values: Any, lower: Any, upper: Any, show
     return {"models": drawn, "low": f"{low:,.2f}", "high": f"{high:,.2f}"}
 
 
-def _clusters(found: TableComparison) -> dict[str, Any]:
-    """Members, and the feature values whose log ratio is farthest from that of other clusters."""
-    data, members = found.comparison.data, found.blocks()
-    largest = np.argsort([-len(own) for own in members], kind="stable")[:MOST_CLUSTERS]
+def _clusters(result: TableComparison) -> dict[str, Any]:
+    """Return members and profiles: values whose log ratio differs most from other clusters."""
+    data, members = result.comparison.data, result.blocks()
+    largest = np.argsort([-len(own) for own in members], kind="stable")[:MAX_CLUSTERS]
     chosen = np.sort(largest)
     if data.num_labels < 2:
         cards = [{"number": int(k), "members": members[k], "profile": []} for k in chosen]
         return {"clusters": cards}
-    ratios = cluster_log_ratios(ClusteredNaiveBayes(), data, found.partition)
+    ratios = cluster_log_ratios(ClusteredNaiveBayes(), data, result.partition)
     names = [
         (feature, value)
         for feature, values in zip(data.feature_names, data.values, strict=True)
         for value in values
     ]
-    others = (ratios.sum(axis=0) - ratios) / max(len(members) - 1, 1)  # zeros of a single one
-    words = np.argsort(-np.abs(ratios - others), axis=1, kind="stable")[:, :MOST_WORDS]
+    others = (ratios.sum(axis=0) - ratios) / max(len(members) - 1, 1)  # zero for a single cluster
+    words = np.argsort(-np.abs(ratios - others), axis=1, kind="stable")[:, :MAX_PROFILE_VALUES]
     reach = float(np.abs(np.take_along_axis(ratios, words, axis=1)).max(initial=0.0))
     cards = []
     for k in chosen:
@@ -226,18 +233,18 @@ def _clusters(found: TableComparison) -> dict[str, Any]:
     return {"clusters": cards}
 
 
-def _ball(found: TableComparison) -> dict[str, Any]:
-    """The credible ball around the partition, and what stands at its edge."""
-    if isinstance(found.posterior, Posterior):
-        draws = found.posterior.partitions()
+def _credible_ball(result: TableComparison) -> dict[str, Any]:
+    """Return the credible ball around the partition, and partitions at its edge."""
+    if isinstance(result.posterior, Posterior):
+        draws = result.posterior.partitions()
     else:
-        draws = found.posterior.sample(EXACT_DRAWS, seed=found.seed)
-    centre = first_occurrence(found.partition)
+        draws = result.posterior.sample(EXACT_DRAWS, seed=result.seed)
+    centre = first_occurrence(result.partition)
     ball = credible_ball(centre, draws)
     own = {tuple(block) for block in blocks(centre)}
-    names = found.posterior.group_names
+    names = result.posterior.group_names
     edges = []
-    for what, z in (
+    for name, z in (
         ("fewest clusters", ball.coarsest),
         ("most clusters", ball.finest),
         ("farthest away", ball.farthest),
@@ -245,11 +252,11 @@ def _ball(found: TableComparison) -> dict[str, Any]:
         other = [block for block in blocks(z) if tuple(block) not in own]
         edges.append(
             {
-                "what": what,
+                "name": name,
                 "clusters": int(np.max(z)) + 1,
                 "distance": f"{partition_distance(centre, z):.3f}",
-                "blocks": [[names[u] for u in block] for block in other[:MOST_BLOCKS]],
-                "more": max(len(other) - MOST_BLOCKS, 0),
+                "blocks": [[names[u] for u in block] for block in other[:MAX_EDGE_CLUSTERS]],
+                "more": max(len(other) - MAX_EDGE_CLUSTERS, 0),
             }
         )
     return {
@@ -257,44 +264,44 @@ def _ball(found: TableComparison) -> dict[str, Any]:
         "radius": f"{ball.radius:.3f}",
         "is_point": ball.radius == 0.0,
         "largest": f"{np.log(max(len(centre), 1)):.2f}",
-        "exact": not isinstance(found.posterior, Posterior),
+        "exact": not isinstance(result.posterior, Posterior),
         "draws": len(draws),
         "edges": edges,
     }
 
 
-def _heat(found: TableComparison) -> dict[str, Any] | None:
-    names = found.posterior.group_names
-    if len(names) > MOST_DRAWN:
+def _heat_map(result: TableComparison) -> dict[str, Any] | None:
+    names = result.posterior.group_names
+    if len(names) > MAX_HEATMAP_GROUPS:
         return None
-    return coclustering_map(np.asarray(found.posterior.coclustering()), found.partition, names)
+    return coclustering_map(np.asarray(result.posterior.coclustering()), result.partition, names)
 
 
-def _trust(found: TableComparison) -> dict[str, Any]:
-    both = zip(found.comparison.names, found.comparison.evidences, strict=True)
-    advice = [trust_in_evidence(name, evidence) for name, evidence in both]
+def _diagnostics(result: TableComparison) -> dict[str, Any]:
+    both = zip(result.comparison.names, result.comparison.evidences, strict=True)
+    advice = [evidence_advice(name, evidence) for name, evidence in both]
     rows: list[dict[str, str]] = []
-    if isinstance(found.posterior, Posterior):
-        chains = int(found.posterior.datatree["posterior"].sizes["chain"])
-        rows, more = trust_in_draws(found.posterior.diagnostics(), chains)
+    if isinstance(result.posterior, Posterior):
+        chains = int(result.posterior.datatree["posterior"].sizes["chain"])
+        rows, more = draws_advice(result.posterior.diagnostics(), chains)
         advice += more
     return {"advice": advice, "diagnostics": rows}
 
 
-def _predictions(found: TableComparison) -> dict[str, Any]:
-    frame, data = found.predictions, found.comparison.data
+def _predictions(result: TableComparison) -> dict[str, Any]:
+    frame, data = result.predictions, result.comparison.data
     if frame is None:
         return {"table": None, "short_labels": []}
-    # By place: a column of the file may have the name of another.
-    chances = frame.iloc[:, -data.num_labels :].to_numpy()
+    # By position: a column of the file may have the same name.
+    probabilities = frame.iloc[:, -data.num_labels :].to_numpy()
     groups = frame.iloc[:, 0].astype(str).tolist()
-    table = prediction_table(chances, data.label_values, groups, data.group_name)
-    return {"table": table, "short_labels": [short(name) for name in data.label_values]}
+    table = prediction_table(probabilities, data.label_values, groups, data.group_name)
+    return {"table": table, "short_labels": [truncate(name) for name in data.label_values]}
 
 
-def _provenance(found: TableComparison, origin: Origin) -> list[tuple[str, str]]:
+def _provenance(result: TableComparison, origin: Provenance) -> list[tuple[str, str]]:
     own = [
-        ("content of the table (sha256)", found.comparison.data.content_hash()),
-        ("how partitions were found", found.method),
+        ("content of the table (sha256)", result.comparison.data.content_hash()),
+        ("inference of partitions", result.method),
     ]
-    return provenance(origin, own, ("jax", "numpyro", "numpy"))
+    return provenance_table(origin, own, ("jax", "numpyro", "numpy"))

@@ -1,4 +1,4 @@
-"""The report of a coreset: how many points stand for how many rows, and how well."""
+"""Report of a coreset: number of points, approximation error, and weights."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from numpy.typing import NDArray
 
 from bayes_lcs.clustering.coresets.checks import LARGE_ERROR
 from bayes_lcs.clustering.coresets.coreset import Coreset
-from bayes_lcs.report.html import Origin, provenance, render, save_html, short
+from bayes_lcs.report.html import Provenance, provenance_table, render, save_html, truncate
 from bayes_lcs.report.svg import Axis, scatter
 
-__all__ = ["coreset_page", "place_of_page", "save_coreset_page"]
+__all__ = ["coreset_page", "report_path", "save_coreset_page"]
 
 FloatArray = NDArray[np.float64]
 
-MOST_COLUMNS = 50
-"""Columns whose ranges a page shows."""
-MOST_POINTS = 3000
-"""Points that a page draws; the heaviest."""
-LONGEST_LABEL = 18
-"""Characters of a name that fit beside an axis, whatever they are."""
+MAX_COLUMNS = 50
+"""Maximum number of columns whose ranges are shown."""
+MAX_POINTS = 3000
+"""Maximum number of points in the chart; the heaviest are drawn."""
+MAX_LABEL_LENGTH = 18
+"""Maximum number of characters of an axis label."""
 METHODS = {
-    "sensitivity": "drawn by per-cluster sensitivities, with small clusters as often as large ones",
-    "lightweight": "drawn half evenly, half by squared distance to the mean (lightweight)",
-    "uniform": "drawn evenly (uniform); small far groups are easily missed",
+    "sensitivity": "sampled by per-cluster sensitivities, small clusters as often as large ones",
+    "lightweight": "sampled half uniformly, half by squared distance to the mean (lightweight)",
+    "uniform": "sampled uniformly; small distant clusters are easily missed",
 }
 
 
-def coreset_page(small: Coreset, names: Sequence[str], origin: Origin | None = None) -> str:
-    """The whole page.
+def coreset_page(small: Coreset, names: Sequence[str], origin: Provenance | None = None) -> str:
+    """Return the page as HTML.
 
     Parameters
     ----------
     small
-        From :func:`bayes_lcs.coreset`.
+        Result of :func:`bayes_lcs.coreset`.
     names
-        Of the columns.
+        Names of the columns.
     origin
-        What was read and asked, for the provenance.
+        Input and options, for the provenance table.
     """
     points: FloatArray = np.asarray(small.points, dtype=np.float64)
-    given = origin or Origin()
-    drawn = np.argsort(-small.weights, kind="stable")[:MOST_POINTS]
+    given = origin or Provenance()
+    drawn = np.argsort(-small.weights, kind="stable")[:MAX_POINTS]
     return render(
         "coreset.html.j2",
         title=f"bayes_lcs: coreset of {given.name or 'a table'}",
@@ -65,26 +65,26 @@ def coreset_page(small: Coreset, names: Sequence[str], origin: Origin | None = N
         num_drawn=len(drawn),
         columns=_columns(points, small.weights, names),
         num_columns=len(names),
-        provenance=provenance(given, (), ("scikit-learn", "numpy")),
+        provenance=provenance_table(given, (), ("scikit-learn", "numpy")),
     )
 
 
-def place_of_page(path: Path) -> Path:
-    """Return where the page of a coreset is: beside its file, as ``<stem>-report.html``.
+def report_path(path: Path) -> Path:
+    """Return the path of a coreset's page, ``<stem>-report.html`` beside its file.
 
     Examples
     --------
-    >>> place_of_page(Path("small.parquet")).name
+    >>> report_path(Path("small.parquet")).name
     'small-report.html'
     """
     return path.with_name(f"{path.stem}-report.html")
 
 
 def save_coreset_page(
-    small: Coreset, names: Sequence[str], path: Path, origin: Origin | None = None
+    small: Coreset, names: Sequence[str], path: Path, origin: Provenance | None = None
 ) -> Path:
     """Write the page beside the file of the coreset."""
-    return save_html(coreset_page(small, names, origin), place_of_page(path))
+    return save_html(coreset_page(small, names, origin), report_path(path))
 
 
 def _weights(weights: FloatArray) -> dict[str, str]:
@@ -98,10 +98,13 @@ def _weights(weights: FloatArray) -> dict[str, str]:
 
 
 def _chart(points: FloatArray, weights: FloatArray, names: Sequence[str]) -> Markup | None:
-    """The first two columns, weights as areas."""
+    """Draw the first two columns, with weights as areas."""
     if points.ndim != 2 or points.shape[1] < 2 or not len(points):
         return None
-    x, y = (Axis.over(short(names[c], LONGEST_LABEL), points[:, c], form=_figure) for c in (0, 1))
+    x, y = (
+        Axis.over(truncate(names[c], MAX_LABEL_LENGTH), points[:, c], form=_format_number)
+        for c in (0, 1)
+    )
     title = "points of the coreset, their weights as areas"
     return scatter(x, y, points[:, 0], points[:, 1], weights, title)
 
@@ -111,20 +114,20 @@ def _columns(points: FloatArray, weights: FloatArray, names: Sequence[str]) -> l
     return [
         {
             "name": names[c],
-            "low": _figure(points[:, c].min()),
-            "mean": _figure(float(weights @ points[:, c]) / total),
-            "high": _figure(points[:, c].max()),
+            "low": _format_number(points[:, c].min()),
+            "mean": _format_number(float(weights @ points[:, c]) / total),
+            "high": _format_number(points[:, c].max()),
         }
-        for c in range(min(len(names), MOST_COLUMNS))
+        for c in range(min(len(names), MAX_COLUMNS))
     ]
 
 
-def _figure(value: float) -> str:
-    """A number in few characters.
+def _format_number(value: float) -> str:
+    """Format a number with few characters.
 
     Examples
     --------
-    >>> [_figure(value) for value in (0.123456, 12345.6, 1.5e9)]
+    >>> [_format_number(value) for value in (0.123456, 12345.6, 1.5e9)]
     ['0.1235', '12,346', '1.5e+09']
     """
     size = abs(value)

@@ -1,8 +1,8 @@
-"""What all pages have in common: rendering, names that cannot hurt, and where a result comes from.
+"""Rendering of HTML reports: templates, safe display of names, and the provenance table.
 
-A page is one HTML file that asks nothing of the network. Names come from data files: templates
-escape all of them, and scripts get them as JSON. Names are shown with ``| name``, which cuts long
-ones and keeps right-to-left marks inside.
+A page is a single HTML file without network requests. Names come from data files: templates escape
+all of them, and scripts get them as JSON. Names are shown with ``| name``, which truncates long
+ones and isolates their text direction.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from markupsafe import Markup
 from bayes_lcs._version import __version__
 from bayes_lcs.runtime.atomic_files import write_atomically
 
-__all__ = ["Origin", "provenance", "render", "save_html", "short"]
+__all__ = ["Provenance", "provenance_table", "render", "save_html", "truncate"]
 
-LONGEST_NAME = 60
-"""Characters of a name that a page shows."""
-MOST_HASHED = 10**9
-"""Bytes of a file that are read once more for its hash."""
+MAX_NAME_LENGTH = 60
+"""Maximum number of characters of a name on a page."""
+MAX_HASHED_BYTES = 10**9
+"""Maximum size in bytes of a file that is read again for its hash."""
 INTERRUPTED = (
-    "Interrupted: this is what had been found when the run was stopped. "
-    "The same command with --resume goes on from there."
+    "Interrupted: this page shows the results at the time of the interruption. "
+    "The same command with --resume continues the run."
 )
 
 
 @dataclass(frozen=True)
-class Origin:
-    """What was asked, for the end of a page.
+class Provenance:
+    """Input and options of a run, for the end of a page.
 
     Attributes
     ----------
     command
-        Name of the command, or of the function.
+        Name of the command or function.
     source
-        The file or folder, or words where there is none.
+        The file or folder, or a description if there is none.
     seed
-        Of all that was drawn; None where nothing was.
+        Seed of all draws; None if there are none.
     options
-        By name; those that are None, False or empty are not shown.
+        Options by name; those that are None, False or empty are not shown.
     """
 
     command: str = ""
@@ -56,43 +56,43 @@ class Origin:
 
     @property
     def name(self) -> str:
-        """The file's name, without its folder."""
+        """Name of the file, without its folder."""
         return self.source.name if isinstance(self.source, Path) else self.source
 
 
-def short(text: object, longest: int = LONGEST_NAME) -> str:
-    """A name, cut off where it is long.
+def truncate(text: object, longest: int = MAX_NAME_LENGTH) -> str:
+    """Return a text, truncated with an ellipsis if it is too long.
 
     Examples
     --------
-    >>> short("a" * 100, 5)
+    >>> truncate("a" * 100, 5)
     'aaaa…'
     """
     shown = str(text)
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
-def _name(text: object, longest: int = LONGEST_NAME) -> Markup:
-    """A name as an element of its own, so that its direction ends where it ends."""
-    return Markup("<bdi>{}</bdi>").format(short(text, longest))
+def _name(text: object, longest: int = MAX_NAME_LENGTH) -> Markup:
+    """Return a name in an element of its own, which isolates its text direction."""
+    return Markup("<bdi>{}</bdi>").format(truncate(text, longest))
 
 
 def _names(texts: Sequence[object], most: int = 200) -> Markup:
-    """Names with commas between, not more than some."""
+    """Join names with commas, up to a maximum number."""
     shown = Markup(", ").join(_name(text) for text in texts[:most])
     more = len(texts) - most
     return shown + f" and {more:,} more" if more > 0 else shown
 
 
 def render(template: str, **values: Any) -> str:
-    """A page from one of the templates of this package.
+    """Render a template of this package.
 
     Parameters
     ----------
     template
         Name of the template.
     **values
-        What it shows. ``interrupted`` puts a notice at the top.
+        Variables of the template. ``interrupted`` adds a notice at the top.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -101,13 +101,13 @@ def render(template: str, **values: Any) -> str:
         autoescape=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"name": _name, "names": _names, "short": short}
+    environment.filters |= {"name": _name, "names": _names, "short": truncate}
     interrupted = INTERRUPTED if values.pop("interrupted", False) else ""
     return environment.get_template(template).render(interrupted=interrupted, **values)
 
 
 def save_html(page: str, path: Path) -> Path:
-    """Write a page, atomically."""
+    """Write a page atomically."""
 
     def write(part: Path) -> None:
         part.write_text(page, encoding="utf-8", errors="replace")
@@ -115,20 +115,20 @@ def save_html(page: str, path: Path) -> Path:
     return write_atomically(path, write)
 
 
-def provenance(
-    origin: Origin, found: Sequence[tuple[str, str]] = (), libraries: Sequence[str] = ()
+def provenance_table(
+    origin: Provenance, more: Sequence[tuple[str, str]] = (), libraries: Sequence[str] = ()
 ) -> list[tuple[str, str]]:
-    """Names and values of the table at the end of a page.
+    """Return names and values of the table at the end of a page.
 
     Parameters
     ----------
-    found
-        What else this command has to say, between the file and the versions.
+    more
+        Further rows of this command, between the file and the versions.
     libraries
-        Packages that did the work, by name.
+        Names of the packages whose versions are shown.
     """
-    rows = [("asked", f"bayes-lcs {origin.command}" if origin.command else "from Python")]
-    rows += [("data", short(origin.name, 200) or "a table"), *_content(origin.source), *found]
+    rows = [("command", f"bayes-lcs {origin.command}" if origin.command else "from Python")]
+    rows += [("data", truncate(origin.name, 200) or "a table"), *_content(origin.source), *more]
     if origin.seed is not None:
         rows.append(("seed", str(origin.seed)))
     options = [
@@ -147,21 +147,21 @@ def provenance(
 
 def _option(value: Any) -> str:
     if isinstance(value, Path):
-        return short(value.name)
+        return truncate(value.name)
     if isinstance(value, list | tuple):
-        return ", ".join(short(entry) for entry in value)
-    return "yes" if value is True else short(value)
+        return ", ".join(truncate(entry) for entry in value)
+    return "yes" if value is True else truncate(value)
 
 
 def _content(source: Path | str) -> list[tuple[str, str]]:
-    """What identifies the bytes that were read."""
+    """Return rows that identify the content of the input: a hash, or size and time."""
     if not isinstance(source, Path) or not source.exists():
         return []
     files = sorted(file for file in source.rglob("*") if file.is_file())
     size = sum(file.stat().st_size for file in files) if files else source.stat().st_size
     if source.is_dir():
         return [("content", f"{len(files):,} files, {size:,} bytes")]
-    if size <= MOST_HASHED:
+    if size <= MAX_HASHED_BYTES:
         with source.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         return [("content of the file (sha256)", digest)]

@@ -1,8 +1,8 @@
-"""Predictions on a page: a table that a slider decides anew, row by row.
+"""Interactive table of predictions: a slider sets the loss, and the page updates the decisions.
 
-Missing one label, the positive one, costs ``c``; every other wrong decision costs 1. The page
-decides as `bayes_lcs.core.decisions.decide` does, down to ties, which go to the label that
-stands first. It gets probabilities and costs from here to the last bit.
+Missing the positive label costs ``c``; every other wrong decision costs 1. The page makes the same
+decisions as `bayes_lcs.core.decisions.decide`, including ties, which go to the first label: it gets
+the probabilities and costs in full precision.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["missing_costs", "missing_loss", "prediction_table"]
 
 FloatArray = NDArray[np.float64]
 
-MOST_PREDICTIONS = 5000
-"""Rows that a page can bear; the CSV file has all."""
-MOST_LABELS = 12
-"""With more labels the table shows the decision and its probability alone."""
-LARGEST_EXPONENT, STEP = 8.0, 0.25
+MAX_ROWS = 5000
+"""Maximum number of rows on a page; the CSV file has all."""
+MAX_LABELS = 12
+"""With more labels the table shows only the decision and its probability."""
+MAX_EXPONENT, STEP = 8.0, 0.25
 
 
 def missing_costs() -> list[float]:
-    """The costs that the slider offers: powers of two, a quarter apart.
+    """Return the costs on the slider: powers of two, with exponents a quarter apart.
 
     Examples
     --------
@@ -35,12 +35,12 @@ def missing_costs() -> list[float]:
     >>> costs[0], costs[len(costs) // 2], costs[-1]
     (0.00390625, 1.0, 256.0)
     """
-    exponents = np.arange(-LARGEST_EXPONENT, LARGEST_EXPONENT + STEP / 2, STEP)
+    exponents = np.arange(-MAX_EXPONENT, MAX_EXPONENT + STEP / 2, STEP)
     return [float(2.0**n) for n in exponents]
 
 
 def missing_loss(num_labels: int, positive: int, cost: float) -> FloatArray:
-    """Loss ``(L, L)`` where missing one label costs ``cost`` and every other error 1.
+    """Return the loss ``(L, L)`` where missing one label costs ``cost`` and other errors cost 1.
 
     Examples
     --------
@@ -53,30 +53,30 @@ def missing_loss(num_labels: int, positive: int, cost: float) -> FloatArray:
 
 
 def prediction_table(
-    chances: ArrayLike,
+    probabilities: ArrayLike,
     labels: Sequence[str],
     groups: Sequence[str] | None = None,
     group_name: str = "",
     *,
     decisions: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """What the template ``predictions.html.j2`` shows.
+    """Return the variables of the template ``predictions.html.j2``.
 
     Parameters
     ----------
-    chances : (N, L)
+    probabilities : (N, L)
         Probability of each label for each row.
     labels
         Names of the labels.
     groups, group_name
-        Whose rows they are, if rows are somebody's.
+        Group of each row and name of the group column; None if rows have no groups.
     decisions
-        Made under other losses than the slider's, which is then not there.
+        Decisions under another loss; the page then has no slider.
     """
-    p = np.asarray(chances, dtype=np.float64)[:MOST_PREDICTIONS]
+    p = np.asarray(probabilities, dtype=np.float64)[:MAX_ROWS]
     chosen = decide(p)
     decided = [labels[d] for d in chosen] if decisions is None else list(decisions)
-    is_narrow = len(labels) <= MOST_LABELS
+    is_narrow = len(labels) <= MAX_LABELS
     rows = []
     for number in range(len(p)):
         shown = p[number] if is_narrow else [p[number, chosen[number]]]
@@ -90,15 +90,15 @@ def prediction_table(
         )
     return {
         "rows": rows,
-        "total": len(np.asarray(chances)),
+        "total": len(np.asarray(probabilities)),
         "labels": list(labels),
         "headings": list(labels) if is_narrow else None,
         "group_name": group_name,
         "slider": is_narrow and len(labels) > 1 and decisions is None and len(rows) > 0,
         "given_loss": decisions is not None,
         "positive": len(labels) - 1,
-        "chances": p.tolist() if is_narrow else [],
+        "probabilities": p.tolist() if is_narrow else [],
         "costs": missing_costs(),
-        "reach": LARGEST_EXPONENT,
+        "reach": MAX_EXPONENT,
         "step": STEP,
     }

@@ -1,8 +1,8 @@
-"""Frames as CSV files that do no harm in a spreadsheet.
+"""Write frames as CSV files that are safe to open in a spreadsheet.
 
-A cell that a spreadsheet would take for a formula gets a quote in front, numbers aside. A cell that
-begins with quotes before such a sign gets one more, so that no two names become one, and taking one
-quote away gives every name back.
+Cells that a spreadsheet would evaluate as a formula get a leading quote, except numbers. Cells that
+begin with quotes before a formula sign get one more, so that different names stay different, and
+removing one quote restores every name.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["free_name", "safe_cells", "safe_text", "write_csv"]
 
-# Some spreadsheets take the full-width signs for the others.
+# Some spreadsheets treat full-width signs like the ASCII ones.
 _FORMULA = "^'*[=+\\-@\t\r\n＝＋－＠]"
 _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> Path:
-    r"""Write a frame, atomically; names that a spreadsheet would take for a formula get a quote.
+    r"""Write a frame atomically; names that look like formulas get a leading quote.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> Path:
             cells = [_safe(cell) for cell in safe.iloc[:, place]]
             has_return = has_return or any("\r" in cell for cell in cells if isinstance(cell, str))
             safe.isetitem(place, cells)
-    # Left to itself, the csv module puts no quotes around a carriage return, which ends a row.
+    # By default the csv module does not quote a carriage return, which would end the row.
     quoting: Any = csv.QUOTE_NONNUMERIC if has_return else csv.QUOTE_MINIMAL
 
     def write(part: Path) -> None:
@@ -59,7 +59,7 @@ def _safe(cell: Any) -> Any:
 
 
 def safe_text(text: str) -> str:
-    """A name that no spreadsheet takes for a formula.
+    """Return a text with a leading quote if a spreadsheet would evaluate it as a formula.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def safe_text(text: str) -> str:
 
 
 def safe_cells(cells: Any) -> Any:
-    """The same for an Arrow column, if it holds text."""
+    """Apply `safe_text` to an Arrow column if it is a text column."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as types
@@ -87,7 +87,7 @@ def safe_cells(cells: Any) -> Any:
 
 
 def free_name(wanted: str, taken: Container[str]) -> str:
-    """A name for a new column beside those that are there.
+    """Return a name for a new column that is not taken.
 
     Examples
     --------

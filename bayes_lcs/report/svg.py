@@ -1,7 +1,7 @@
-"""Small charts as SVG inside a page: they scale with it, print, and follow its colours.
+"""Small inline SVG charts that scale with a page, print, and use its colours.
 
-Colours are classes that the page's style knows (``line``, ``dot``, ``band``, ``speaks``,
-``against``). All text is escaped.
+Colours are CSS classes of the page (``line``, ``dot``, ``band``, ``speaks``, ``against``). All text
+is escaped.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 20.0, 42.0
 
 
 def bar(value: float, reach: float, mark: float | None = None) -> Markup:
-    """One bar from the middle: to the right where the value is positive.
+    """Draw a bar from the middle, to the right if the value is positive.
 
     Parameters
     ----------
     value
-        What it shows.
+        Value of the bar.
     reach
-        The value at which the bar is full.
+        Value at which the bar is full.
     mark
-        Where to draw a thin line for comparison.
+        Value of a thin line for comparison; None for no line.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def bar(value: float, reach: float, mark: float | None = None) -> Markup:
 
 
 def share(value: float) -> Markup:
-    """A bar from the left end, as long as a share is of one."""
+    """Draw a bar from the left end whose length is a share of the full width."""
     length = float(np.clip(value, 0.0, 1.0))
     drawing = Markup(
         '<path class="rule" d="M0 1H1"/><rect class="speaks" y=".12" width="{:.4f}" height=".76"/>'
@@ -62,7 +62,7 @@ def share(value: float) -> Markup:
 
 
 def interval(value: float, lower: float, upper: float, low: float, high: float) -> Markup:
-    """A dot and its interval on a scale from ``low`` to ``high``."""
+    """Draw a dot and its interval on a scale from ``low`` to ``high``."""
     scale = 1.0 / max(high - low, 1e-300)
     x, a, b = ((end - low) * scale for end in (value, lower, upper))
     drawing = Markup(
@@ -74,7 +74,7 @@ def interval(value: float, lower: float, upper: float, low: float, high: float) 
 
 @dataclass(frozen=True)
 class Axis:
-    """A scale with its name: from values to places between 0 and 1, and its ticks."""
+    """Axis of a chart: label, range, and conversion of values to positions between 0 and 1."""
 
     label: str
     low: float
@@ -92,7 +92,7 @@ class Axis:
         room: float = 0.04,
         form: Callable[[float], str] = "{:g}".format,
     ) -> Axis:
-        """A scale on which all values that are numbers have a place."""
+        """Return an axis that covers all finite values."""
         known = np.asarray(values, dtype=np.float64)
         known = known[np.isfinite(known)]
         if is_log:
@@ -105,7 +105,7 @@ class Axis:
         return cls(label, low, high, is_log, form)
 
     def place(self, values: ArrayLike) -> FloatArray:
-        """Where values lie: 0 at the low end, 1 at the high one."""
+        """Return the positions of values: 0 at the low end, 1 at the high end."""
         given = np.asarray(values, dtype=np.float64)
         low, high = self.low, self.high
         if self.is_log:
@@ -114,7 +114,7 @@ class Axis:
         return result
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Places and texts of a few round values."""
+        """Return positions and labels of a few round values."""
         from matplotlib.ticker import MaxNLocator
 
         if self.is_log:
@@ -129,7 +129,7 @@ class Axis:
         else:
             values = np.asarray(MaxNLocator(5).tick_values(self.low, self.high))
             values = values[(values >= self.low) & (values <= self.high)]
-        # Rounding leaves 0.30000000000000004, and -0.
+        # Remove rounding errors such as 0.30000000000000004, and -0.
         clean = [float(f"{value:.12g}") + 0.0 for value in values]
         return [(float(self.place(value)), self.form(value)) for value in clean]
 
@@ -144,21 +144,21 @@ def line_chart(
     right: Axis | None = None,
     title: str = "",
 ) -> Markup:
-    """Lines over two axes.
+    """Draw a line chart.
 
     Parameters
     ----------
     lines
-        Class of each (``"line"`` has dots, ``"line second"``, ``"line dashed"``), with its ``x``
-        and ``y``.
+        CSS class of each line (``"line"`` has dots, ``"line second"``, ``"line dashed"``), with its
+        ``x`` and ``y``.
     band
         ``x``, lower and upper end of an area behind the lines.
     marks
-        Values of ``x`` with a vertical line, and what it says.
+        Values of ``x`` with a vertical line, and its label.
     right
-        An axis on the right side, of the same places.
+        Axis on the right side, with the same positions.
     title
-        What the chart shows, for those who cannot see it.
+        Description of the chart for screen readers.
     """
     across = _across(right)
     parts = [_frame(x, y, right)]
@@ -166,22 +166,22 @@ def line_chart(
         where, lower, upper = (np.asarray(values, dtype=np.float64) for values in band)
         ends = [*_points(x, y, where, upper, across), *_points(x, y, where, lower, across)[::-1]]
         if len(ends) >= 4:
-            parts.append(Markup('<path class="band" d="M{}Z"/>').format(_joined(ends)))
-    for value, says in marks:
+            parts.append(Markup('<path class="band" d="M{}Z"/>').format(_path(ends)))
+    for value, label in marks:
         place = across(float(x.place(value)))
         anchor = "end" if x.place(value) > 0.6 else "start"
         shift = -4.0 if anchor == "end" else 4.0
         parts.append(
             Markup('<path class="chosen" d="M{:.1f} {}V{}"/>').format(place, TOP, HEIGHT - BOTTOM)
             + Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
-                place + shift, TOP - 4, anchor, says
+                place + shift, TOP - 4, anchor, label
             )
         )
     for kind, xs, ys in lines:
         points = _points(x, y, np.asarray(xs, float), np.asarray(ys, float), across)
         if not points:
             continue
-        parts.append(Markup('<path class="{}" d="M{}"/>').format(kind, _joined(points)))
+        parts.append(Markup('<path class="{}" d="M{}"/>').format(kind, _path(points)))
         if "dashed" not in kind:
             dots = " ".join(f"M{a:.1f} {b:.1f}h.01" for a, b in points)
             more = (" second" if "second" in kind else "") + (" many" if len(points) > 25 else "")
@@ -190,11 +190,11 @@ def line_chart(
 
 
 def scatter(x: Axis, y: Axis, xs: ArrayLike, ys: ArrayLike, areas: ArrayLike, title: str) -> Markup:
-    """Points as circles whose areas are in the proportion given; the largest lie behind."""
+    """Draw points as circles with areas proportional to ``areas``, the largest first."""
     weights = np.asarray(areas, dtype=np.float64)
     across = _across(None)
     radius = 9.0 * np.sqrt(weights / max(float(weights.max(initial=0.0)), 1e-300))
-    # However many points there are, about a third of the picture is covered at most.
+    # Circles cover at most about a third of the chart, for any number of points.
     covered = np.pi * float((radius**2).sum()) / (WIDTH * HEIGHT)
     radius = np.maximum(radius * min(1.0, np.sqrt(0.3 / max(covered, 1e-300))), 0.8)
     left, up = across(x.place(xs)), _up(y.place(ys))
@@ -224,12 +224,12 @@ def _points(
     return [(float(a), float(b)) for a, b in places]
 
 
-def _joined(points: Sequence[tuple[float, float]]) -> str:
+def _path(points: Sequence[tuple[float, float]]) -> str:
     return "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
 
 
 def _frame(x: Axis, y: Axis, right: Axis | None) -> Markup:
-    """Both axes with their ticks and names."""
+    """Draw the axes with their ticks and labels."""
     across = _across(right)
     start, end, bottom = float(across(0.0)), float(across(1.0)), HEIGHT - BOTTOM
     parts = []
@@ -245,9 +245,9 @@ def _frame(x: Axis, y: Axis, right: Axis | None) -> Markup:
         parts.append(_text(end + 5, float(_up(place)) + 4, text, "start"))
     parts.append(Markup('<path class="axis" d="M{} {}H{}"/>').format(start, bottom, end))
     parts.append(_text((start + end) / 2, HEIGHT - 8, x.label, "middle"))
-    parts.append(_turned(13, y.label))
+    parts.append(_rotated_text(13, y.label))
     if right is not None:
-        parts.append(_turned(WIDTH - 4, right.label))
+        parts.append(_rotated_text(WIDTH - 4, right.label))
     return Markup().join(parts)
 
 
@@ -256,7 +256,7 @@ def _text(x: float, y: float, text: str, anchor: str) -> Markup:
     return shown.format(x, y, anchor, text)
 
 
-def _turned(x: float, text: str) -> Markup:
+def _rotated_text(x: float, text: str) -> Markup:
     middle = (TOP + HEIGHT - BOTTOM) / 2
     shown = Markup('<text transform="translate({} {}) rotate(-90)" text-anchor="middle">{}</text>')
     return shown.format(x, middle, text)
@@ -267,9 +267,9 @@ def _svg(
 ) -> Markup:
     fit = Markup(' preserveAspectRatio="none"') if stretched else Markup()
     if title:
-        told = Markup('role="img" aria-label="{}"').format(title)
+        aria = Markup('role="img" aria-label="{}"').format(title)
     else:
-        told = Markup('aria-hidden="true"')
+        aria = Markup('aria-hidden="true"')
     return Markup('<svg class="{}" viewBox="{}"{} {}>{}</svg>').format(
-        kind, view, fit, told, drawing
+        kind, view, fit, aria, drawing
     )

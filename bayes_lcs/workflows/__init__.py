@@ -1,1 +1,1 @@
-"""Whole jobs, as the commands run them: compute, then write files."""
+"""Workflows of the commands, callable from Python: compute, then write files."""

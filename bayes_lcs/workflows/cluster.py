@@ -1,4 +1,4 @@
-"""Mixture clustering of a file: the run, and the files that it leaves."""
+"""Workflow of ``bayes-lcs cluster``: fit a mixture to a file and write the results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from bayes_lcs.plots.figure import save_figure
 from bayes_lcs.plots.learning_curve import plot_sampling_curve
 from bayes_lcs.plots.mixture import plot_mixture_profiles
 from bayes_lcs.report.cluster import save_mixture_page
-from bayes_lcs.report.html import Origin
+from bayes_lcs.report.html import Provenance
 from bayes_lcs.report.safe_csv import free_name, safe_cells, safe_text, write_csv
 from bayes_lcs.runtime.atomic_files import write_atomically
 from bayes_lcs.runtime.executors.protocol import Executor
@@ -42,8 +42,8 @@ from bayes_lcs.workflows.resource_estimates import rows_that_fit
 
 __all__ = ["check_enough_rows", "cluster_file", "sample_sizes", "save_clusters"]
 
-MOST_AT_FIRST = 10_000
-"""Rows of the first sample: a command answers sooner than a study has to."""
+MAX_INITIAL_SIZE = 10_000
+"""Maximum number of rows of the first sample, so that a command gives a first answer soon."""
 
 
 def cluster_file(
@@ -61,9 +61,10 @@ def cluster_file(
     seed: int = 0,
     executor: Executor | None = None,
 ) -> tuple[LearningCurveResult, RowSource]:
-    """Run learning-curve sampling of a mixture; no sample is larger than what fits into memory.
+    """Run learning-curve sampling of a mixture; samples are limited by the available memory.
 
-    By default a fifth of the rows is held out and an eighth comes first, 10,000 at most of each.
+    By default a fifth of the rows is held out and the first sample is an eighth, at most 10,000
+    rows each.
     """
     free = available_memory()
     source = row_source(
@@ -75,10 +76,10 @@ def cluster_file(
         seed=seed,
     )
     rows = source.num_rows
-    extent = replace(table_extent(path, ignore), rows=rows)  # counted now, no longer estimated
+    extent = replace(table_extent(path, ignore), rows=rows)  # rows are counted, not estimated
     if rows < 2:
         raise DataError(
-            "there is one row only; at least one to train on and one to test with are needed",
+            "there is only one row; at least two are needed, one to train and one to test",
             file=Path(path).name,
         )
     check_enough_rows(rows, num_clusters, path)
@@ -99,7 +100,8 @@ def cluster_file(
     )
     if result.gain == 0:
         raise DataError(
-            "clusters tell nothing about these rows: they are all alike, or too few",
+            "clusters do not describe these rows better than a single cluster: the rows are all "
+            "alike, or too few",
             file=Path(path).name,
         )
     return result, source
@@ -108,19 +110,19 @@ def cluster_file(
 def sample_sizes(
     num_rows: int, num_clusters: int, initial_size: int | None, holdout_size: int | None
 ) -> tuple[int, int]:
-    """Return the rows of the first sample and of the hold-out, chosen where they are None."""
+    """Return the sizes of the first sample and of the hold-out set, with defaults for None."""
     holdout = default_holdout_size(num_rows) if holdout_size is None else holdout_size
     if initial_size is None:
         left = max(num_rows - holdout, 1)
-        initial_size = default_initial_size(left, num_clusters, most=MOST_AT_FIRST)
+        initial_size = default_initial_size(left, num_clusters, most=MAX_INITIAL_SIZE)
     return initial_size, holdout
 
 
 def check_enough_rows(rows: int, num_clusters: int, path: str | PathLike[str]) -> None:
-    """Refuse to look for more clusters than there are rows."""
+    """Raise an error if there are fewer rows than clusters."""
     if num_clusters > rows:
         raise DataError(
-            f"there are only {rows} rows, too few for {num_clusters} clusters; ask for fewer",
+            f"there are only {rows} rows, too few for {num_clusters} clusters; use fewer clusters",
             file=Path(path).name,
         )
 
@@ -134,9 +136,9 @@ def save_clusters(
     header: bool = True,
     options: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write the model, the curve, pictures, and the cluster of every row in the input's format.
+    """Write the model, the curve, figures, and the cluster of every row in the input's format.
 
-    The report comes first; ``options`` are what was asked, for its end.
+    The path of the report comes first; ``options`` are shown in its provenance table.
     """
     model: Any = result.model
     model.save(folder / "mixture.nc")
@@ -148,12 +150,12 @@ def save_clusters(
         save_figure(folder / "profiles.png", (8, 6), lambda ax: plot_mixture_profiles(model, ax))
     )
     counts = None
-    if not result.interrupted:  # who presses Ctrl-C does not want to wait for all rows
+    if not result.interrupted:  # after Ctrl-C do not wait for the assignment of all rows
         assignments, counts = _save_assignments(
             model, Path(path), folder, header, _rule(missing_values)
         )
         written.append(assignments)
-    origin = Origin("cluster", Path(path), result.random_state, options or {})
+    origin = Provenance("cluster", Path(path), result.random_state, options or {})
     return [save_mixture_page(result, folder, origin, counts), *written]
 
 
@@ -164,7 +166,7 @@ def _curve(result: LearningCurveResult) -> pd.DataFrame:
 def _save_assignments(
     model: Any, path: Path, folder: Path, header: bool, rule: MissingRule
 ) -> tuple[Path, NDArray[np.int64]]:
-    """Write a column ``cluster`` beside the rows, batch by batch; return also rows per cluster."""
+    """Write the rows with a column ``cluster`` in batches; return path and rows per cluster."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 

@@ -1,4 +1,4 @@
-"""Comparing the four models on a table: the whole job, and the files that it leaves."""
+"""Workflow of ``bayes-lcs compare``: compare the four models on a table and write the results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bayes_lcs.models.prototype import Prototype
 from bayes_lcs.plots.evidence import plot_evidence
 from bayes_lcs.plots.figure import save_figure
 from bayes_lcs.plots.partitions import plot_coclustering, plot_num_clusters
-from bayes_lcs.report.compare import MOST_DRAWN, TableComparison
+from bayes_lcs.report.compare import MAX_HEATMAP_GROUPS, TableComparison
 from bayes_lcs.report.safe_csv import free_name, write_csv
 from bayes_lcs.runtime.atomic_files import save_datatree
 from bayes_lcs.runtime.executors.protocol import Executor
@@ -42,7 +42,7 @@ FOUR_MODELS = (NoSharing(), CompleteSharing(), Prototype(), ClusteredNaiveBayes(
 
 
 class ComparisonInterrupted(KeyboardInterrupt):
-    """Ctrl-C before all models had their evidence, with those that have."""
+    """Ctrl-C before all evidences were computed; carries the models that were finished."""
 
     def __init__(self, comparison: Comparison) -> None:
         super().__init__()
@@ -58,16 +58,16 @@ def compare_table(
     precision: float | None = None,
     executor: Executor | None = None,
 ) -> TableComparison:
-    """Compare the four models on the rows with a label, and predict the others.
+    """Compare the four models on the rows with a label, and predict the other rows.
 
     Parameters
     ----------
     draws, chains
-        Of the posterior of clustered naive Bayes, where it has to be sampled.
+        Posterior draws and chains of clustered naive Bayes, if it has to be sampled.
     precision
-        Standard error of evidences to aim at, as for :func:`bayes_lcs.evidence`.
+        Target standard error of the evidences; see :func:`bayes_lcs.evidence`.
     executor
-        Where chains run; None is this process.
+        Executor of the chains; None runs them in this process.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def compare_table(
     """
     known, unknown = data.labelled(), data.unlabelled()
     if not known.num_rows:
-        raise DataError("no row has a label: there is nothing to learn from")
+        raise DataError("no row has a label; models cannot be compared without labelled rows")
     *_, clustered = FOUR_MODELS
     summed: ExactPosterior | None = None
     if fits(partitions_memory(known.num_groups)):
@@ -100,18 +100,18 @@ def compare_table(
     predictions = None
     if unknown.num_rows and not (isinstance(posterior, Posterior) and posterior.interrupted):
         predictions = unknown.to_frame()
-        chances = [f"P({name})" for name in data.label_values]
-        taken = {*chances, *predictions.columns}
+        added = [f"P({name})" for name in data.label_values]
+        taken = {*added, *predictions.columns}
         predictions = predictions.rename(
-            columns={name: free_name(name, taken) for name in predictions if name in chances}
+            columns={name: free_name(name, taken) for name in predictions if name in added}
         )
-        for name, column in zip(chances, comparison.predict_proba(unknown).T, strict=True):
+        for name, column in zip(added, comparison.predict_proba(unknown).T, strict=True):
             predictions[name] = column
     return TableComparison(comparison, posterior, partition, method, predictions, seed)
 
 
 def save_evidence(comparison: Comparison, folder: Path) -> Path:
-    """Write the table of evidences; one that Ctrl-C cut short is marked."""
+    """Write the table of evidences; interrupted ones are marked."""
     table = comparison.table()
     if comparison.interrupted:
         table["interrupted"] = [comparison.evidences[i].interrupted for i in comparison.order]
@@ -119,17 +119,17 @@ def save_evidence(comparison: Comparison, folder: Path) -> Path:
     return write_csv(table, folder / "evidence.csv")
 
 
-def save_comparison(found: TableComparison, folder: Path) -> list[Path]:
-    """Write tables, pictures and the netCDF file."""
-    posterior: Any = found.posterior
-    written = [save_evidence(found.comparison, folder)]
+def save_comparison(result: TableComparison, folder: Path) -> list[Path]:
+    """Write tables, figures and the netCDF file; return their paths."""
+    posterior: Any = result.posterior
+    written = [save_evidence(result.comparison, folder)]
     groups = pd.DataFrame(
-        {"group": list(posterior.group_names), "cluster": found.partition.astype(int)}
+        {"group": list(posterior.group_names), "cluster": result.partition.astype(int)}
     )
     written.append(write_csv(groups, folder / "partition.csv"))
-    if found.predictions is not None:
-        written.append(write_csv(found.predictions, folder / "predictions.csv"))
-    results = [found.comparison.evidences[i] for i in found.comparison.order]
+    if result.predictions is not None:
+        written.append(write_csv(result.predictions, folder / "predictions.csv"))
+    results = [result.comparison.evidences[i] for i in result.comparison.order]
     written.append(
         save_figure(folder / "evidence.png", (7, 3), lambda ax: plot_evidence(results, ax))
     )
@@ -141,18 +141,18 @@ def save_comparison(found: TableComparison, folder: Path) -> list[Path]:
         )
     )
     names = posterior.group_names
-    if len(names) <= MOST_DRAWN:
+    if len(names) <= MAX_HEATMAP_GROUPS:
         matrix = np.asarray(posterior.coclustering())
         written.append(
             save_figure(
                 folder / "coclustering.png",
                 (8.5, 7.2),
-                lambda ax: plot_coclustering(matrix, found.partition, names, ax),
+                lambda ax: plot_coclustering(matrix, result.partition, names, ax),
             )
         )
     if isinstance(posterior, Posterior):
         written.append(posterior.save(folder / "posterior.nc"))
     else:
-        tree = exact_datatree(posterior, seed=found.seed)
+        tree = exact_datatree(posterior, seed=result.seed)
         written.append(save_datatree(tree, folder / "posterior.nc"))
     return written

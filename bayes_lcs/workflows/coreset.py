@@ -1,4 +1,4 @@
-"""Coresets from files of numbers, and as files."""
+"""Workflow of ``bayes-lcs coreset``: compute a coreset of a file of numbers and write it."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def coreset_of_file(
     seed: int = 0,
     executor: Executor | None = None,
 ) -> tuple[Coreset, list[str]]:
-    """The coreset of a file, and the names of its columns.
+    """Compute the coreset of a file; return it with the names of its columns.
 
     Parameters
     ----------
     stream
-        Whether rows are merged and reduced as they are read, in memory that does not grow with the
-        file; otherwise all numbers are read first, which gives the smaller error.
+        If True, merge and reduce rows as they are read, in memory independent of the size of the
+        file. Otherwise all numbers are read first, which gives a smaller error.
     executor
-        Where blocks are reduced, in a tree (`bayes_lcs.coreset_tree`); ``stream`` is then not
-        looked at.
+        Executor that reduces batches in a tree (`bayes_lcs.coreset_tree`); ``stream`` is then
+        ignored.
     """
     source = FileSampler(
         path,
@@ -87,7 +87,7 @@ def _all_numbers(source: FileSampler, path: Path) -> NDArray[np.float64]:
 
 
 def _push_all(source: FileSampler, tree: CoresetStream, seed: int, path: Path) -> CoresetStream:
-    """Push all rows into a stream; the stream is kept on the way."""
+    """Push all rows into a stream, with checkpoints."""
     with source_task(source, "stream", tree.k, tree.size, tree.method, seed) as kept:
         if kept.state is not None:
             tree = model_from_arrays(kept.state, tree)
@@ -103,12 +103,12 @@ def _push_all(source: FileSampler, tree: CoresetStream, seed: int, path: Path) -
 def _stream_state(tree: CoresetStream) -> Arrays:
     arrays = model_to_arrays(tree)
     if arrays is None:  # the checkpoint before this one stays
-        raise OSError("there is no room to write the rows of the stream")
+        raise OSError("not enough disk space to write the rows of the stream")
     return arrays
 
 
 def save_coreset(small: Coreset, names: list[str], path: Path) -> Path:
-    """Points and weights as CSV, or as Parquet if the file is called so."""
+    """Write points and weights as CSV, or as Parquet if the file name ends so."""
     frame = pd.DataFrame(np.asarray(small.points), columns=names)
     frame[WEIGHT] = small.weights
     if path.suffix.lower() in (".parquet", ".pq"):

@@ -1,4 +1,4 @@
-"""The demonstration: four models on simulated meeting requests whose truth is known."""
+"""Workflow of ``bayes-lcs demo``: compare the models on simulated data with a known partition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bayes_lcs.plots.evidence import plot_evidence
 from bayes_lcs.plots.figure import save_figure
 from bayes_lcs.plots.partitions import plot_coclustering, plot_num_clusters
 from bayes_lcs.report.compare import TableComparison, save_page
-from bayes_lcs.report.html import Origin
+from bayes_lcs.report.html import Provenance
 from bayes_lcs.runtime.atomic_files import save_datatree
 
 if TYPE_CHECKING:
@@ -37,20 +37,20 @@ __all__ = ["Demonstration", "demonstrate", "save_demonstration"]
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What the demonstration found.
+    """Results of the demonstration.
 
     Attributes
     ----------
     data
         The simulated table.
     truth : (U,)
-        The partition it was drawn from.
+        The true partition.
     results
         Log evidence of the four models, the best first.
     posterior
         Exact posterior of clustered naive Bayes.
     found : (U,)
-        Its most probable partition.
+        Most probable partition.
     """
 
     data: GroupedTable
@@ -68,7 +68,7 @@ class Demonstration:
 def demonstrate(
     seed: int = 0, rows_per_person: int = 180, progress: bool | None = None
 ) -> Demonstration:
-    """Compare the four models on 21 simulated people, and find who decides alike."""
+    """Compare the four models on 21 simulated people, and cluster people with equal behaviour."""
     data, truth = meeting_requests(seed=seed, rows_per_person=rows_per_person)
     posterior = exact(ClusteredNaiveBayes(), data, progress=progress)
     others = [
@@ -82,7 +82,7 @@ def demonstrate(
 
 
 def save_demonstration(shown: Demonstration, folder: str | Path, seed: int = 0) -> list[Path]:
-    """Write the pictures and the netCDF file; returns their paths."""
+    """Write the figures and the netCDF file; return their paths."""
     out = Path(folder)
     out.mkdir(parents=True, exist_ok=True)
     posterior = shown.posterior
@@ -93,7 +93,7 @@ def save_demonstration(shown: Demonstration, folder: str | Path, seed: int = 0) 
         "evidence": ((7, 3), lambda ax: plot_evidence(shown.results, ax)),
     }
     paths = [save_figure(out / f"{name}.png", *how) for name, how in pictures.items()]
-    origin = Origin("demo", "simulated meeting requests", seed)
+    origin = Provenance("demo", "simulated meeting requests", seed)
     paths.insert(0, save_page(_as_comparison(shown, seed), out, origin))
     tree = exact_datatree(shown.posterior, seed=seed)
     paths.append(save_datatree(tree, out / "posterior.nc"))

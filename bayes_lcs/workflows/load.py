@@ -1,4 +1,4 @@
-"""Results read back from the files that their ``save`` wrote."""
+"""Load results from files written by their ``save`` methods."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ __all__ = ["load", "model_from_json"]
 
 
 def load(path: str | PathLike[str]) -> Posterior | MixtureClusterer | PartialScanClassifier:
-    """Read what a ``save`` wrote: a posterior, a mixture, or an ensemble. No pickle is read.
+    """Load a posterior, mixture or ensemble that was saved by its ``save``, without pickle.
 
     Parameters
     ----------
     path
-        A file with its checksum beside it.
+        File with its checksum beside it.
 
     Returns
     -------
     Posterior, MixtureClusterer or PartialScanClassifier
-        Whichever the file holds.
+        The object in the file.
 
     Examples
     --------
@@ -58,7 +58,9 @@ def load(path: str | PathLike[str]) -> Posterior | MixtureClusterer | PartialSca
         with as_data_errors(path, "MixtureClusterer"):
             return mixture_from_tree(MixtureClusterer, tree)
     if "coreset_stream" in tree.attrs:
-        raise DataError("this file holds a CoresetStream: read it with its load", file=str(path))
+        raise DataError(
+            "this file holds a CoresetStream; load it with CoresetStream.load", file=str(path)
+        )
     if {"model", "table"} - set(tree.attrs):
         raise DataError(
             "this netCDF file holds no posterior or mixture of bayes_lcs", file=str(path)
@@ -70,9 +72,9 @@ def load(path: str | PathLike[str]) -> Posterior | MixtureClusterer | PartialSca
 
 
 def model_from_json(text: str) -> Any:
-    """Return the model that `bayes_lcs.inference.serialization.model_to_json` described.
+    """Return the model written by `bayes_lcs.inference.serialization.model_to_json`.
 
-    Only the public models can be named.
+    Only public models are accepted.
 
     Examples
     --------

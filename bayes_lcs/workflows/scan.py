@@ -1,4 +1,4 @@
-"""The files that a scan leaves: the ensemble, its trace, a picture, predictions."""
+"""Output of ``bayes-lcs scan``: the ensemble, its trace, a figure, predictions and the report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bayes_lcs.io.open_tables import open_file
 from bayes_lcs.io.options import CsvOptions
 from bayes_lcs.plots.figure import save_figure
 from bayes_lcs.plots.scan import plot_scan
-from bayes_lcs.report.html import Origin
+from bayes_lcs.report.html import Provenance
 from bayes_lcs.report.safe_csv import free_name, write_csv
 from bayes_lcs.report.scan import save_scan_page
 from bayes_lcs.runtime.atomic_files import write_atomically
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_rows_to_predict", "save_scan"]
 
-ROWS_AT_ONCE = 1 << 15
-"""Rows that are predicted together."""
+BATCH_SIZE = 1 << 15
+"""Number of rows that are predicted together."""
 
 
 def save_scan(
@@ -42,9 +42,10 @@ def save_scan(
     source: Path | str = "",
     options: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Write everything into a folder; rows of another file are predicted if one is named.
+    """Write all results into a folder; predict the rows of the file ``predict``, if given.
 
-    The report comes first; ``source`` and ``options`` are what was read and asked, for its end.
+    The path of the report comes first; ``source`` and ``options`` are shown in its provenance
+    table.
     """
     ensemble = folder / "ensemble.skops"
     classifier.save(ensemble)
@@ -57,8 +58,8 @@ def save_scan(
         rows = classifier._known(predict)
         options_of_file = classifier._spec.options
         table = open_file(predict, options_of_file)
-        decisions, chances = _predicted(classifier, rows, table.stamp)
-        # All columns as they are written: an identifier that was not learned from, and the label.
+        decisions, probabilities = _predict_rows(classifier, rows, table.stamp)
+        # All columns as text, including identifiers that were not used for training, and the label.
         shown = read_frame(
             predict,
             features=table.names,
@@ -67,19 +68,23 @@ def save_scan(
             options=options_of_file,
         )
         shown.insert(0, free_name("decision", shown.columns), decisions)
-        for label, column in zip(classifier.classes_, chances.T, strict=True):
+        for label, column in zip(classifier.classes_, probabilities.T, strict=True):
             shown[free_name(f"P({label})", shown.columns)] = column
         written.append(write_csv(shown, folder / "predictions.csv"))
-        predicted = {"chances": chances, "decisions": decisions, "predicted": Path(predict).name}
+        predicted = {
+            "probabilities": probabilities,
+            "decisions": decisions,
+            "predicted": Path(predict).name,
+        }
     seed = classifier.random_state if isinstance(classifier.random_state, int) else None
-    origin = Origin("scan", source, seed, options or {})
+    origin = Provenance("scan", source, seed, options or {})
     return [save_scan_page(classifier, folder, origin, **predicted), *written]
 
 
-def _predicted(
+def _predict_rows(
     classifier: PartialScanClassifier, rows: pd.DataFrame, stamp: str
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Decisions, and chances of the labels, some rows at a time; they are kept on the way."""
+    """Return decisions and label probabilities, computed in batches with checkpoints."""
     scanned = classifier.scan_.trace.drop(columns="seconds").to_numpy(dtype=object)
     bar = progress_bar("predicting", len(rows), None if prints_plain_lines() else False)
     with (
@@ -87,16 +92,16 @@ def _predicted(
         bar as tick,
     ):
         pieces: list[Arrays] = list(kept.iter_pieces())
-        for start in range(len(pieces) * ROWS_AT_ONCE, len(rows), ROWS_AT_ONCE):
-            some = rows.iloc[start : start + ROWS_AT_ONCE]
-            chances = classifier._probabilities(some)
-            decisions = classifier._decisions(some, chances)
-            pieces.append({"decisions": decisions, "chances": chances})
+        for start in range(len(pieces) * BATCH_SIZE, len(rows), BATCH_SIZE):
+            some = rows.iloc[start : start + BATCH_SIZE]
+            probabilities = classifier._probabilities(some)
+            decisions = classifier._decisions(some, probabilities)
+            pieces.append({"decisions": decisions, "probabilities": probabilities})
             kept.update(dict, pieces[-1])
             tick(len(some))
         kept.finish()
     places = np.concatenate([piece["decisions"] for piece in pieces])
-    return classifier.classes_[places], np.concatenate([piece["chances"] for piece in pieces])
+    return classifier.classes_[places], np.concatenate([piece["probabilities"] for piece in pieces])
 
 
 def check_rows_to_predict(
@@ -106,14 +111,14 @@ def check_rows_to_predict(
     *,
     header: bool = True,
 ) -> None:
-    """Check, before any work, that a file to predict for has the columns that it must have."""
+    """Check, before training, that a file to predict for has all columns of the training file."""
     options = CsvOptions(header=header)
     trained = open_file(trained_on, options, expected=tuple(left_out))
     table = open_file(path, options)
     for name in trained.names:
         if name not in (*left_out, trained.index, *table.names):
             raise table.source.error(
-                "the classifier needs this column; it is not there", column=name
+                "the classifier needs this column, but the file does not have it", column=name
             )
 
 

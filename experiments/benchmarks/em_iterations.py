@@ -31,8 +31,8 @@ from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.datasets import dataset_path
 from bayes_lcs.data.rows.encoded_rows import DenseRows, EncodedColumns
 from bayes_lcs.data.rows.ordinal_encoding import encode_sparse
-from bayes_lcs.inference.em.e_step import PlanExecutor
-from bayes_lcs.inference.em.row_layout import PatternPlan, plan_rows
+from bayes_lcs.inference.em.e_step import LocalEStep
+from bayes_lcs.inference.em.row_layout import RowLayout, lay_out_rows
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 from bayes_lcs.runtime.memory import num_cores
 from experiments.benchmarks import em_peers
@@ -161,14 +161,14 @@ def least(times: list[Clock]) -> Clock:
 
 
 def seconds_of_pass(
-    plan: PatternPlan,
+    plan: RowLayout,
     parameters: MixtureParameters,
     precision: Any = "mixed",
     repeats: int = 7,
     cores: int | None = None,
 ) -> Clock:
     """Fastest of some whole iterations: tables, both steps, counts of cells."""
-    executor = PlanExecutor(plan, precision, cores)
+    executor = LocalEStep(plan, precision, cores)
     model = MultinomialMixture(schema=plan.schema, num_components=parameters.num_components)
 
     def work() -> None:
@@ -187,9 +187,9 @@ def peers_table(scale: Scale) -> Table:
     size = SIZES[scale]
     table, _, truth = dense_rows(size.rows, size.columns, size.components)
     began = time.perf_counter()
-    plan = plan_rows(table)
+    plan = lay_out_rows(table)
     planning = time.perf_counter() - began
-    executor = PlanExecutor(plan, "double")
+    executor = LocalEStep(plan, "double")
     reference = executor.statistics([truth])[0].log_likelihood
     works: dict[str, Callable[[], Any]] = {}
     rows_of_codes = np.ascontiguousarray(table.codes)
@@ -236,7 +236,7 @@ def peers_table(scale: Scale) -> Table:
 
 
 def _numba_works(
-    table: DenseRows, plan: PatternPlan, truth: MixtureParameters, reference: float
+    table: DenseRows, plan: RowLayout, truth: MixtureParameters, reference: float
 ) -> dict[str, Callable[[], Any]]:
     threads = num_cores()
     schema = plan.schema
@@ -252,7 +252,7 @@ def _numba_works(
         import jax
 
         with jax.enable_x64(True):
-            padded = np.asarray(PlanExecutor(plan, "mixed").tables(truth)[0])
+            padded = np.asarray(LocalEStep(plan, "mixed").tables(truth)[0])
         tables = np.ascontiguousarray(padded[:, : len(base)])
         name = f"numba, {threads} threads, our groups of patterns"
         works[name] = em_peers.numba_pass(coded, tables, base, threads)
@@ -261,7 +261,7 @@ def _numba_works(
     return works
 
 
-def _pattern_codes(plan: PatternPlan) -> NDArray[np.int32] | None:
+def _pattern_codes(plan: RowLayout) -> NDArray[np.int32] | None:
     """Numbers of patterns, row by row; None if common ones were left out."""
     if len(plan.common_cells) or plan.distinct is not None:
         return None
@@ -280,7 +280,7 @@ def _agree(name: str, found: float, expected: float) -> None:
 def sparse_table(scale: Scale) -> Table:
     size = SIZES[scale]
     dense, _, truth = dense_rows(size.rows, size.columns, size.components)
-    plan = plan_rows(dense)
+    plan = lay_out_rows(dense)
     yardstick = seconds_of_pass(plan, truth, repeats=size.repeats)
     rows: list[tuple[Any, ...]] = [
         _sparse_row("dense", "", plan, yardstick, yardstick.cpu / size.rows)
@@ -303,7 +303,7 @@ def sparse_table(scale: Scale) -> Table:
             ("common ones left out", {"merge_rows": False, "leave_out_common": True}),
             ("and equal rows merged", {"merge_rows": True, "leave_out_common": True}),
         ):
-            plan = plan_rows(table, **choices)  # type: ignore[arg-type]
+            plan = lay_out_rows(table, **choices)  # type: ignore[arg-type]
             value = seconds_of_pass(plan, parameters, repeats=size.repeats)
             rows.append(_sparse_row(name, what, plan, value, yardstick.cpu / size.rows))
     return Table(
@@ -325,7 +325,7 @@ def sparse_table(scale: Scale) -> Table:
 
 
 def _sparse_row(
-    name: str, what: str, plan: PatternPlan, value: Clock, yardstick: float
+    name: str, what: str, plan: RowLayout, value: Clock, yardstick: float
 ) -> tuple[Any, ...]:
     cpu = value.cpu / plan.num_rows
     return (
@@ -356,7 +356,7 @@ def scaling_table(scale: Scale) -> Table:
     rows = []
     for what, num_rows, columns, components, cores in cases:
         table, _, truth = dense_rows(num_rows, columns, components)
-        plan = plan_rows(table)
+        plan = lay_out_rows(table)
         value = seconds_of_pass(plan, truth, repeats=size.repeats, cores=cores)
         rows.append(
             (

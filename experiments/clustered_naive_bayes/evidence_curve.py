@@ -68,7 +68,7 @@ def evidence_curve(
         raise ValueError(f"sizes must lie between 1 and {data.num_rows} rows, got {list(sizes)}")
     if repeats < 1:
         raise ValueError(f"repeats must be at least 1, got {repeats}")
-    how = conditional_evidence if conditional else evidence
+    compute = conditional_evidence if conditional else evidence
     rows = []
     with progress_bar("evidence", repeats * len(ordered) * len(models), progress) as tick:
         for repeat in range(repeats):
@@ -78,7 +78,7 @@ def evidence_curve(
                 present = np.flatnonzero(np.bincount(part.groups, minlength=part.num_groups))
                 part = part.select_groups(present.tolist())
                 for model in models:
-                    found = how(model, part, seed=seed, progress=False, **options)
+                    found = compute(model, part, seed=seed, progress=False, **options)
                     error = found.standard_error
                     rows.append((model.name, size, repeat, found.value, error))
                     tick(1, f"{model.name}, {size} rows")

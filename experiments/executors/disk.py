@@ -144,7 +144,7 @@ class _Clocked(LocalExecutor):
 
     def each(self, placed: Any, function: Any, params: Any = None) -> list[Any]:
         name = getattr(function, "func", function).__name__
-        if name not in ("_statistics", "_look"):
+        if name not in ("_statistics", "_assign_and_sum"):
             return super().each(placed, function, params)
         self.entered = self.entered or time.perf_counter()
         paths = sorted(self.folder.rglob("*.rows"))

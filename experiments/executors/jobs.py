@@ -19,7 +19,7 @@ from bayes_lcs.clustering.kmeans import lloyd as lloyd_blocks
 from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.data.rows.encoded_rows import DenseRows
 from bayes_lcs.inference.em import distributed_e_step
-from bayes_lcs.inference.em.row_layout import plan_rows
+from bayes_lcs.inference.em.row_layout import lay_out_rows
 from bayes_lcs.inference.em.sharded_e_step import MeshEStep
 
 __all__ = ["JOBS", "Job", "em_job", "kmeans_job", "made_codes", "made_points", "repeated"]
@@ -99,7 +99,7 @@ def em_job(executor: Any, job: Job, enough: float, repeats: int) -> Timed:
     )
     if executor.mesh is not None:
         began = time.perf_counter()
-        plan = plan_rows(table)
+        plan = lay_out_rows(table)
         step = MeshEStep(plan, "mixed", executor.mesh)
         place = time.perf_counter() - began
         first, passes = repeated(lambda: step.statistics([parameters]), enough, repeats)
@@ -110,8 +110,8 @@ def em_job(executor: Any, job: Job, enough: float, repeats: int) -> Timed:
     distributed_e_step.BLOCK_ROWS = job.block_rows
     keys = distributed_e_step.RowSlices(table)
     began = time.perf_counter()
-    block_step = distributed_e_step.BlockEStep(
-        executor, distributed_e_step.as_they_are, keys, "mixed"
+    block_step = distributed_e_step.DistributedEStep(
+        executor, distributed_e_step.identity, keys, "mixed"
     )
     place = time.perf_counter() - began
     with closing(block_step):
@@ -124,7 +124,7 @@ def em_job(executor: Any, job: Job, enough: float, repeats: int) -> Timed:
                 (executor.traffic.sent, executor.traffic.received), before, strict=True
             )
         )
-    lookups = plan_rows(table.take(slice(0, job.block_rows))).slots_per_row
+    lookups = lay_out_rows(table.take(slice(0, job.block_rows))).slots_per_row
     units = em_units(job.rows, lookups)
     return Timed(place, first, passes, units, len(keys), sent, received)
 
@@ -140,7 +140,7 @@ def kmeans_job(executor: Any, job: Job, enough: float, repeats: int) -> Timed:
     points = made_points(job.rows)
     start = points[np.random.default_rng(1).choice(job.rows, COMPONENTS, replace=False)]
     began = time.perf_counter()
-    lloyd = lloyd_blocks.LloydOnBlocks.of_array(executor, points, np.ones(job.rows))
+    lloyd = lloyd_blocks.DistributedLloyd.from_array(executor, points, np.ones(job.rows))
     place = time.perf_counter() - began
     with closing(lloyd):
         before = executor.traffic.sent, executor.traffic.received

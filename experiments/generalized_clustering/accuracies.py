@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from bayes_lcs import GeneralizedClusterer
 from bayes_lcs.clustering.generalized.estimator import LEARNERS
-from bayes_lcs.clustering.generalized.mixed_columns import learn_kinds, mixed_rows
+from bayes_lcs.clustering.generalized.mixed_columns import encode_mixed, learn_kinds
 from bayes_lcs.evaluation.cluster_accuracy import clustering_accuracy
 from experiments.generalized_clustering.data_sets import DOMAINS, Labelled, made, natural
 from experiments.generalized_clustering.setting import Setting
@@ -37,7 +37,7 @@ class LearnerClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Any:
-        return self.classes_[self.fitted_.assign(mixed_rows(self, X, self._kinds))]
+        return self.classes_[self.fitted_.assign(encode_mixed(self, X, self._kinds))]
 
 
 def with_labels(classifier: Any, data: Labelled, setting: Setting) -> float:

@@ -1,8 +1,8 @@
 """Learning curves at several convergence thresholds (Figures 2 and 3 of the paper).
 
-Abbreviated training rests on two observations: that the curves for different thresholds are roughly
-parallel, and that the number of iterations hardly depends on the sample size. These curves show
-whether they hold for some data.
+Abbreviated training relies on two observations: the curves for different thresholds are roughly
+parallel, and the number of iterations hardly depends on the sample size. These curves show whether
+this is true of given data.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bayes_lcs.learning_curve_sampling.default_sizes import (
     default_initial_size,
     num_components_of,
 )
-from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer, with_known_values
+from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer, with_all_categories
 from bayes_lcs.learning_curve_sampling.training_rows import open_rows
 from bayes_lcs.learning_curve_sampling.truncated_training import Abbreviation
 from bayes_lcs.plots.figure import new_axes
@@ -46,12 +46,12 @@ def convergence_curves(
     progress: bool | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> pd.DataFrame:
-    """Score and iterations at every size and threshold.
+    """Compute score and iterations at every size and threshold.
 
     Parameters
     ----------
     estimator
-        With a convergence threshold ``tol``.
+        Estimator with a convergence threshold ``tol``.
     source, y, initial_size, growth, holdout_size, scoring, random_state, progress, clock
         As in :func:`bayes_lcs.learning_curve_sample`.
     thresholds
@@ -77,7 +77,7 @@ def convergence_curves(
     from sklearn.base import clone
 
     rows = open_rows(estimator, source, y, seed=random_state)
-    estimator = with_known_values(estimator, rows)
+    estimator = with_all_categories(estimator, rows)
     if holdout_size is None:
         holdout_size = default_holdout_size(rows.num_rows)
     trainers = {
@@ -96,14 +96,14 @@ def convergence_curves(
     if initial_size is None:
         initial_size = default_initial_size(num_rows, num_components_of(estimator))
     sizes = stage_sizes(initial_size, growth, num_rows)
-    found = []
+    records = []
     with progress_bar("convergence curves", len(sizes) * len(trainers), progress) as tick:
         for size in sizes:
             for threshold, trainer in trainers.items():
                 fit = trainer.fit(size, "full")
-                found.append((threshold, size, fit.score, fit.iterations, fit.seconds))
+                records.append((threshold, size, fit.score, fit.iterations, fit.seconds))
                 tick(1, f"{size:,} rows, threshold {threshold:g}")
-    return pd.DataFrame(found, columns=["threshold", "size", "score", "iterations", "seconds"])
+    return pd.DataFrame(records, columns=["threshold", "size", "score", "iterations", "seconds"])
 
 
 def plot_convergence_curves(

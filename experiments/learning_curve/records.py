@@ -15,8 +15,8 @@ from typing import Any
 
 from bayes_lcs.io.sampler import RowSource
 from bayes_lcs.learning_curve_sampling.trainer import EstimatorTrainer
-from bayes_lcs.learning_curve_sampling.training_run import Fit, Mode
-from bayes_lcs.learning_curve_sampling.truncated_training import abbreviation
+from bayes_lcs.learning_curve_sampling.training_run import Mode, TrainingRun
+from bayes_lcs.learning_curve_sampling.truncated_training import parse_abbreviation
 from bayes_lcs.runtime.atomic_files import write_atomically
 
 
@@ -33,14 +33,14 @@ class Records:
     ) -> None:
         self._estimator, self._source = estimator, source
         self._holdout_size, self._clock, self._path = holdout_size, clock, path
-        self._fits: dict[str, Fit] = {}
+        self._fits: dict[str, TrainingRun] = {}
         if path is not None and path.is_file():
             kept = json.loads(path.read_text(encoding="utf-8"))
-            self._fits = {key: Fit(**entry) for key, entry in kept.items()}
+            self._fits = {key: TrainingRun(**entry) for key, entry in kept.items()}
 
     def trainer(self, method: str) -> RecordedTrainer:
         """The trainer of a method, by its name in the paper's tables."""
-        short = None if method == "standard LCS" else abbreviation(method)
+        short = None if method == "standard LCS" else parse_abbreviation(method)
         live = EstimatorTrainer(
             self._estimator,
             self._source,
@@ -50,7 +50,7 @@ class Records:
         )
         return RecordedTrainer(live, method, self)
 
-    def get(self, key: str, make: Callable[[], Fit]) -> Fit:
+    def get(self, key: str, make: Callable[[], TrainingRun]) -> TrainingRun:
         """The run of that name, made if it is the first time that it is asked for."""
         if key not in self._fits:
             self._fits[key] = make()
@@ -77,11 +77,16 @@ class RecordedTrainer:
         self._method, self._records = method, records
 
     def fit(
-        self, size: int, mode: Mode, *, start: Fit | None = None, components: int | None = None
-    ) -> Fit:
+        self,
+        size: int,
+        mode: Mode,
+        *,
+        start: TrainingRun | None = None,
+        components: int | None = None,
+    ) -> TrainingRun:
         assert components is None
 
-        def make() -> Fit:
+        def make() -> TrainingRun:
             begin = start
             if begin is not None and begin.model is None:  # from the file: parameters are not kept
                 begin = self.live.fit(size, "abbreviated")

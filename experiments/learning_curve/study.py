@@ -14,10 +14,10 @@ import pandas as pd
 
 from bayes_lcs.data.rows.array_sampler import row_source
 from bayes_lcs.learning_curve_sampling.controller import Run, run_stages, stage_sizes
-from bayes_lcs.learning_curve_sampling.rules import Decision, Situation
-from bayes_lcs.learning_curve_sampling.trainer import with_known_values
-from bayes_lcs.learning_curve_sampling.training_run import Fit
-from bayes_lcs.learning_curve_sampling.truncated_training import abbreviation
+from bayes_lcs.learning_curve_sampling.rules import CurveSoFar, Decision
+from bayes_lcs.learning_curve_sampling.trainer import with_all_categories
+from bayes_lcs.learning_curve_sampling.training_run import TrainingRun
+from bayes_lcs.learning_curve_sampling.truncated_training import parse_abbreviation
 from bayes_lcs.learning_curve_sampling.utility import (
     Preferences,
     default_baseline,
@@ -33,16 +33,16 @@ from experiments.learning_curve.setting import (
 )
 
 
-def paper_rule(situation: Situation, preferences: Preferences) -> Decision:
+def paper_rule(curve: CurveSoFar, preferences: Preferences) -> Decision:
     """Stop after the first step that is worth no more than the next stage costs (equation 9)."""
-    scores, size = situation.scores, situation.next_size
+    scores, size = curve.scores, curve.next_size
     if size is None:
         return Decision(True, None, None, None, None, None, "paper", "all rows are used")
-    seconds = situation.to_go - situation.to_stop
+    seconds = curve.seconds_to_continue - curve.seconds_to_stop
     cost = preferences.price(seconds)
     gain, stop = None, False
     if len(scores) > 1:
-        step, scale = scores[-1] - scores[-2], max(scores) - situation.base
+        step, scale = scores[-1] - scores[-2], max(scores) - curve.base
         gain = step / scale if scale > 0 else None
         stop = step <= 0 if gain is None else gain <= cost
     return Decision(stop, None if stop else size, gain, gain, cost, seconds, "paper", "equation 9")
@@ -56,7 +56,7 @@ class Study:
     table: pd.DataFrame
     predictions: pd.DataFrame  # of the cost model: expected and measured seconds of stages
     num_rows: int
-    full: Fit
+    full: TrainingRun
     base: float
 
 
@@ -65,7 +65,7 @@ def study(setting: Setting, data_set: str, sequence: int = 0) -> Study:
     """Run all methods on one random order of the rows."""
     data = load(data_set, setting.scale, setting.seed)
     source = row_source(data, seed=setting.seed + sequence)
-    estimator = with_known_values(make_estimator(setting.components, setting.seed), source)
+    estimator = with_all_categories(make_estimator(setting.components, setting.seed), source)
     clock = setting.ticker()
     holdout = setting.holdout_size(data.shape[0])
     initial = setting.initial_size(data_set, data.shape[0])
@@ -87,7 +87,7 @@ def study(setting: Setting, data_set: str, sequence: int = 0) -> Study:
     rows, predictions = [], []
     for method in setting.methods:
         trainer = records.trainer(method)
-        short = None if method == "standard LCS" else abbreviation(method)
+        short = None if method == "standard LCS" else parse_abbreviation(method)
         steps = None if short is None else short.iterations
         for alpha in ALPHAS:
             ours = alpha * PAPER_HOURS.get(data_set, 1.0) / hours
@@ -121,7 +121,7 @@ def study(setting: Setting, data_set: str, sequence: int = 0) -> Study:
 
 
 def _row(
-    run: Run, trainer: RecordedTrainer, base: float, full: Fit, preferences: Preferences
+    run: Run, trainer: RecordedTrainer, base: float, full: TrainingRun, preferences: Preferences
 ) -> dict[str, object]:
     final = run.end
     benefit = relative_benefit(final.score, base, full.score)
@@ -155,7 +155,7 @@ def _oracle(
     trainer: RecordedTrainer,
     sizes: tuple[int, ...],
     base: float,
-    full: Fit,
+    full: TrainingRun,
     preferences: Preferences,
 ) -> tuple[int, float]:
     """Return N_oracle, and the best utility of a stop at any stage up to one beyond it."""

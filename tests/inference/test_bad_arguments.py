@@ -69,7 +69,7 @@ def test_no_draws_at_all(posterior, data, max_draws):
 
 @pytest.mark.parametrize("level", [0.0, 1.5])
 def test_levels_that_are_no_probability(posterior, level):
-    with pytest.raises(ValueError, match="level must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="level must be above 0 and at most 1"):
         posterior.partition_estimate(level=level)
 
 

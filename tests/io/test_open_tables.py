@@ -467,13 +467,13 @@ def test_kmeans_keeps_points_on_disk_if_memory_is_short(numbers, tmp_path_factor
     X, folder = numbers
     scratch = tmp_path_factory.mktemp("scratch")
     seen = []
-    look = lloyd._look
+    look = lloyd._assign_and_sum
 
     def looked(centers, block):
         seen.append(len(list(scratch.glob("*/points-*"))))
         return look(centers, block)
 
-    monkeypatch.setattr(lloyd, "_look", looked)
+    monkeypatch.setattr(lloyd, "_assign_and_sum", looked)
     plain = bl.KMeans(3, init=X[:3]).fit(X)
     size = X.nbytes
     # Row groups are read together until they have 100 rows: 90 and 90, 70 and 90, 90 and 90, 80.
@@ -523,7 +523,7 @@ def test_points_far_from_their_centres_hold_no_block():
 def test_points_that_are_damaged_between_passes_are_named(numbers, monkeypatch, how):
     X, folder = numbers
     (folder / "scratch").mkdir()
-    moved = lloyd.LloydOnBlocks._moved
+    moved = lloyd.DistributedLloyd._update_centers
 
     def damaging(self, centers, sums):
         path = min((folder / "scratch").glob("*/points-*"))
@@ -535,8 +535,8 @@ def test_points_that_are_damaged_between_passes_are_named(numbers, monkeypatch, 
             path.write_bytes(whole[:-1] if how == "cut" else changed)
         return moved(self, centers, sums)
 
-    monkeypatch.setattr(lloyd.LloydOnBlocks, "_moved", damaging)
-    with pytest.raises(bl.DataError, match=r"points-.*rows: a block of points that was kept here"):
+    monkeypatch.setattr(lloyd.DistributedLloyd, "_update_centers", damaging)
+    with pytest.raises(bl.DataError, match=r"points-.*rows: a batch of points in this file"):
         bl.KMeans(3, init=X[:3]).fit_file(folder / "all.csv", memory=0, folder=folder / "scratch")
     assert not list((folder / "scratch").iterdir())
 
@@ -602,7 +602,7 @@ def test_kmeans_of_files_names_what_is_wrong(numbers):
 def test_moments_of_blocks_are_those_of_all_points():
     X = np.random.default_rng(0).normal([0, 5, -5], size=(100, 3))
     parts = [Moments.of(piece) for piece in np.split(X, [10, 70])]
-    found = reduce(Moments.joined, parts)
+    found = reduce(Moments.merge, parts)
     assert found.num_rows == 100
     np.testing.assert_allclose(found.mean, X.mean(axis=0), rtol=1e-13)
     np.testing.assert_allclose(found.squares / 100, X.var(axis=0), rtol=1e-13)

@@ -256,6 +256,7 @@ def test_markers_in_a_frame_are_those_of_its_file(tmp_path):
 
 @pytest.mark.parametrize("listed", [-9, ["-9"], [-9.0, "none"]])
 @pytest.mark.filterwarnings("ignore::bayes_lcs.DataNote")
+@pytest.mark.filterwarnings("ignore:.*the classifier is no better:bayes_lcs.DataWarning")
 def test_listed_numbers_are_missing_in_columns_of_every_type(tmp_path, listed):
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(

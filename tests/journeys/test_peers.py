@@ -89,6 +89,7 @@ def test_binned_measurements_find_the_clusters_of_a_gaussian_mixture():
 
 
 @pytest.mark.parametrize("name", ["mushroom", "car"])
+@pytest.mark.filterwarnings("ignore:.*clearly better than the ensemble:bayes_lcs.DataWarning")
 @pytest.mark.filterwarnings("ignore::bayes_lcs.DataNote")
 @pytest.mark.filterwarnings("ignore::bayes_lcs.DriftWarning")
 def test_an_ensemble_of_parts_beside_one_tree(raw_file, tmp_path, name):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from bayes_lcs.learning_curve_sampling.training_run import Fit, Mode
+from bayes_lcs.learning_curve_sampling.training_run import Mode, TrainingRun
 
 
 @dataclass
@@ -36,8 +36,13 @@ class MadeTrainer:
         return self.c1 * iterations * size + self.c2 * iterations
 
     def fit(
-        self, size: int, mode: Mode, *, start: Fit | None = None, components: int | None = None
-    ) -> Fit:
+        self,
+        size: int,
+        mode: Mode,
+        *,
+        start: TrainingRun | None = None,
+        components: int | None = None,
+    ) -> TrainingRun:
         if self.interrupt_at is not None and size >= self.interrupt_at:
             raise KeyboardInterrupt
         self.seen.append((size, mode))
@@ -47,7 +52,9 @@ class MadeTrainer:
         if components is not None:
             score -= 1.0 / components**2 + components * 20.0 / size
         took = self.seconds(size, steps * factor) * self.noise()
-        return Fit(size, mode, score, steps, took, self.c3, self.reading, components, (size, mode))
+        return TrainingRun(
+            size, mode, score, steps, took, self.c3, self.reading, components, (size, mode)
+        )
 
     def read_seconds(self, size: int) -> float:
         return self.reading

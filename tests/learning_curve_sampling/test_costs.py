@@ -10,7 +10,7 @@ from bayes_lcs.learning_curve_sampling.controller import run_stages, stage_sizes
 from bayes_lcs.learning_curve_sampling.cost_model import fit_cost_model
 from bayes_lcs.learning_curve_sampling.rules import myopic
 from bayes_lcs.learning_curve_sampling.time_cost import benefit_per_hour, rate_text, seconds_text
-from bayes_lcs.learning_curve_sampling.training_run import Fit
+from bayes_lcs.learning_curve_sampling.training_run import TrainingRun
 from bayes_lcs.learning_curve_sampling.utility import Preferences, relative_benefit
 from tests.learning_curve_sampling.made import MadeTrainer, still
 
@@ -32,7 +32,7 @@ def take(size, iterations, components=1):
 
 def test_constants_are_found():
     runs = [
-        Fit(n, "full", 0.0, steps, take(n, steps), 0.1)
+        TrainingRun(n, "full", 0.0, steps, take(n, steps), 0.1)
         for n, steps in ((1000, 20), (5000, 1), (20_000, 35), (40_000, 2), (100_000, 25))
     ]
     model = fit_cost_model(runs)
@@ -46,7 +46,7 @@ def test_constants_are_found():
 def test_the_first_run_of_a_size_costs_more():
     """Compilation takes 2 s a size; the first size is compiled beforehand."""
     runs = [
-        Fit(n, mode, 0.0, steps, take(n, steps) + 2.0 * first, 0.1, is_first=first)
+        TrainingRun(n, mode, 0.0, steps, take(n, steps) + 2.0 * first, 0.1, is_first=first)
         for n, mode, steps, first in (
             (1000, "full", 20, False),
             (1000, "abbreviated", 1, False),
@@ -66,7 +66,7 @@ def test_the_first_run_of_a_size_costs_more():
 
 def test_components_multiply_iterations():
     runs = [
-        Fit(n, "full", 0.0, 20, take(n, 20, k / 2), 0.1, components=k)
+        TrainingRun(n, "full", 0.0, 20, take(n, 20, k / 2), 0.1, components=k)
         for n, k in ((1000, 2), (1000, 4), (50_000, 4), (50_000, 8), (3000, 2))
     ]
     model = fit_cost_model(runs)
@@ -74,9 +74,9 @@ def test_components_multiply_iterations():
 
 
 def test_one_run_is_put_down_to_rows_and_iterations():
-    model = fit_cost_model([Fit(1000, "full", 0.0, 10, 2.0, 0.5)])
+    model = fit_cost_model([TrainingRun(1000, "full", 0.0, 10, 2.0, 0.5)])
     assert model.seconds(4000, 5) == pytest.approx(2.0 * 4 / 2 + 0.5)
-    with pytest.raises(ValueError, match="no run"):
+    with pytest.raises(ValueError, match="at least one training run"):
         fit_cost_model([])
 
 

@@ -180,7 +180,7 @@ def test_advice_about_the_target_can_be_followed(tmp_path):
     for source in (path, str(path), [path, path]):
         with pytest.raises(bl.DataError, match="give y the name of the column"):
             bl.learning_curve_sample(tree, source, y, **QUIET)
-    with pytest.raises(bl.DataError, match=r"y='kind' names a column.*give the target as an array"):
+    with pytest.raises(bl.DataError, match=r"y='kind' is a column name.*give y as an array"):
         bl.learning_curve_sample(tree, X, "kind", **QUIET)
     with pytest.raises(bl.DataError, match=r"bl\.row_source\(data, target=\.\.\.\)"):
         bl.learning_curve_sample(tree, bl.row_source(path, target="kind"), y, **QUIET)

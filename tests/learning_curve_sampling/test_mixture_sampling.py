@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 import bayes_lcs as bl
-from bayes_lcs.learning_curve_sampling.trainer import with_known_values
+from bayes_lcs.learning_curve_sampling.trainer import with_all_categories
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_every_source_gives_the_same_curve(rows, tmp_path):
 def test_a_value_that_the_sample_has_not_met_is_no_free_cell(rows):
     """Scored as unknown, the one odd row would be more probable in a model that never saw it."""
     source = bl.row_source(rows)
-    told = with_known_values(bl.MixtureClusterer(2, random_state=0), source)
+    told = with_all_categories(bl.MixtureClusterer(2, random_state=0), source)
     assert told.categories[0].tolist() == [0, 1, 2, 3]
     usual = rows[rows[:, 0] < 3][:300]
     model = told.fit(usual)
@@ -66,12 +66,12 @@ def test_a_value_that_the_sample_has_not_met_is_no_free_cell(rows):
 def test_estimators_that_know_or_do_not_ask_are_left_alone(rows):
     source = bl.row_source(rows)
     given = bl.MixtureClusterer(2, categories=[[0, 1, 2, 3]] * 3)
-    assert with_known_values(given, source) is given
+    assert with_all_categories(given, source) is given
     log = sparse.csr_array((rows == 1).astype(np.int8))
     asked = bl.MixtureClusterer(2)
-    assert with_known_values(asked, bl.row_source(log)) is asked
+    assert with_all_categories(asked, bl.row_source(log)) is asked
     missing = bl.MixtureClusterer(2, missing_values=3)
-    assert with_known_values(missing, source).categories[0].tolist() == [0, 1, 2]
+    assert with_all_categories(missing, source).categories[0].tolist() == [0, 1, 2]
 
 
 def test_sparse_equals_dense(rows):

@@ -9,7 +9,7 @@ import pytest
 
 from bayes_lcs.learning_curve_sampling.component_search import ComponentSearch
 from bayes_lcs.learning_curve_sampling.controller import run_stages, stage_sizes
-from bayes_lcs.learning_curve_sampling.rules import Situation, myopic
+from bayes_lcs.learning_curve_sampling.rules import CurveSoFar, myopic
 from bayes_lcs.learning_curve_sampling.utility import Preferences
 from tests.learning_curve_sampling.made import MadeTrainer, still
 
@@ -104,27 +104,31 @@ def test_reading_is_part_of_the_cost():
     assert run(dear, 0.1).end.size < run(free, 0.1).end.size
 
 
-def situation(scores, *, to_go=10.0, to_stop=0.0, base=-2.0, row_scores=()):
+def curve_so_far(
+    scores, *, seconds_to_continue=10.0, seconds_to_stop=0.0, base=-2.0, row_scores=()
+):
     sizes = tuple(100 * 2**i for i in range(len(scores)))
     following = sizes[-1] * 2
-    return Situation(sizes, tuple(scores), base, following, 0.0, to_stop, to_go, row_scores)
+    return CurveSoFar(
+        sizes, tuple(scores), base, following, 0.0, seconds_to_stop, seconds_to_continue, row_scores
+    )
 
 
 def test_the_threshold_itself_stops():
     """Equation 5 has "less or equal"."""
-    seen = situation((-1.5, -1.0), to_go=3600.0, base=-2.0)
+    seen = curve_so_far((-1.5, -1.0), seconds_to_continue=3600.0, base=-2.0)
     assert myopic(seen, Preferences(alpha=0.5)).stop
     assert not myopic(seen, Preferences(alpha=0.5 - 1e-9)).stop
 
 
 def test_one_stage_is_never_enough():
-    decision = myopic(situation((-1.0,)), Preferences(alpha=1e9))
+    decision = myopic(curve_so_far((-1.0,)), Preferences(alpha=1e9))
     assert not decision.stop
     assert "one stage" in decision.reason
 
 
 def test_the_best_score_so_far_scales_a_noisy_curve():
-    seen = situation((-1.2, -1.4, -1.6, -1.0, -1.5), to_go=3600.0)
+    seen = curve_so_far((-1.2, -1.4, -1.6, -1.0, -1.5), seconds_to_continue=3600.0)
     # From the best of -1.4 and before, which is -1.2, to -1.0, in two stages; the scale is 1.
     assert myopic(seen, Preferences(alpha=0.05)).expected_gain == pytest.approx(0.2 / 2 / 1.0)
 
@@ -132,13 +136,13 @@ def test_the_best_score_so_far_scales_a_noisy_curve():
 @pytest.mark.parametrize("scores", [(-1.0, -1.1), (-1.5, -1.0, -1.3), (-1.5, -1.2, -1.0, -1.01)])
 def test_one_falling_step_does_not_stop(scores):
     """The paper's rule stops here at any price of time, even if it is zero."""
-    decision = myopic(situation(scores, to_go=36.0), Preferences(alpha=0.2))
+    decision = myopic(curve_so_far(scores, seconds_to_continue=36.0), Preferences(alpha=0.2))
     assert not decision.stop
     assert decision.next_size == 100 * 2 ** len(scores)
 
 
 def test_two_falling_steps_stop():
-    assert myopic(situation((-1.0, -1.1, -1.05)), Preferences(alpha=0.2)).stop
+    assert myopic(curve_so_far((-1.0, -1.1, -1.05)), Preferences(alpha=0.2)).stop
 
 
 @pytest.mark.parametrize(
@@ -146,7 +150,7 @@ def test_two_falling_steps_stop():
 )
 def test_time_that_costs_nothing_never_stops(scores):
     for preferences in (Preferences(alpha=0.0), Preferences(cost=lambda seconds: 7.0)):
-        decision = myopic(situation(scores), preferences)
+        decision = myopic(curve_so_far(scores), preferences)
         assert not decision.stop
         assert "costs nothing" in decision.reason
 
@@ -168,7 +172,7 @@ def test_standard_errors_are_of_paired_differences():
     rows = 10 * rng.standard_normal(400)
     step = 0.01 + 0.02 * rng.standard_normal(400)
     scores = tuple(float(r.mean()) for r in (rows, rows + step))
-    seen = situation(scores, base=scores[1] - 1.0, row_scores=(rows, rows + step))
+    seen = curve_so_far(scores, base=scores[1] - 1.0, row_scores=(rows, rows + step))
     decision = myopic(seen, Preferences(alpha=1e-3))
     error = step.std(ddof=1) / 20
     assert decision.expected_gain == pytest.approx(step.mean())
@@ -181,24 +185,26 @@ def test_noise_that_hides_the_step_goes_on():
     rows = [r - r.mean() for r in rows]
     scores = (0.0, 0.001, 0.001)
     cheap = Preferences(alpha=0.1 * 3600 / 10)  # a cost of 0.1 for 10 seconds
-    seen = situation(scores, base=-1.0, row_scores=tuple(rows))
+    seen = curve_so_far(scores, base=-1.0, row_scores=tuple(rows))
     error = (rows[2] - rows[0]).std(ddof=1) / 10
     assert 2 * error / 2 > 0.1 > 0.001
     assert not myopic(seen, cheap).stop
-    assert myopic(situation(scores, base=-1.0), cheap).stop
+    assert myopic(curve_so_far(scores, base=-1.0), cheap).stop
 
 
 def test_no_better_than_the_baseline():
-    rising, falling = situation((-2.5, -2.4)), situation((-2.3, -2.4, -2.5))
+    rising, falling = curve_so_far((-2.5, -2.4)), curve_so_far((-2.3, -2.4, -2.5))
     assert not myopic(rising, Preferences(alpha=1e9)).stop
     assert myopic(falling, Preferences(alpha=0.1)).stop
-    assert not myopic(situation((-2.4, -2.5)), Preferences(alpha=0.1)).stop
+    assert not myopic(curve_so_far((-2.4, -2.5)), Preferences(alpha=0.1)).stop
     assert "baseline" in myopic(rising, Preferences()).reason
 
 
 def test_what_stopping_still_takes_is_saved_by_going_on():
     preferences = Preferences(alpha=1.0)
-    cheap = myopic(situation((-1.5, -1.0), to_go=4000.0, to_stop=3000.0), preferences)
+    cheap = myopic(
+        curve_so_far((-1.5, -1.0), seconds_to_continue=4000.0, seconds_to_stop=3000.0), preferences
+    )
     assert cheap.expected_seconds == 1000.0
     assert cheap.expected_cost == pytest.approx(1000 / 3600)
 
@@ -312,7 +318,7 @@ def test_components_that_cost_more_than_they_add_are_not_taken():
     dear = MadeTrainer(power, c1=1.0)
     found = run(dear, 1.0, components=ComponentSearch([2, 4, 6]), sizes=(1000, 8000), base=-4)
     assert found.stages[0].fit.components == 2
-    with pytest.raises(ValueError, match="growing numbers"):
+    with pytest.raises(ValueError, match="increasing numbers"):
         ComponentSearch([4, 2])
 
 

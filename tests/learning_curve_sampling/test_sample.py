@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 import bayes_lcs as bl
 from bayes_lcs.io.random_order import random_order
 from bayes_lcs.learning_curve_sampling.result import _ratio_interval
-from bayes_lcs.learning_curve_sampling.truncated_training import NAMES, abbreviation
+from bayes_lcs.learning_curve_sampling.truncated_training import NAMES, parse_abbreviation
 from experiments.learning_curve.convergence import (
     convergence_curves,
     plot_convergence_curves,
@@ -311,7 +311,7 @@ def test_saving(tmp_path):
         result.save(tmp_path / "a.txt")
     text = result.explain()
     assert "3 benefit per hour (one per cent is worth a wait of 12.0 s)" in text
-    assert "benefit 1 of the decisions is the best gain so far" in text
+    assert "benefit 1 is the best gain so far" in text
     assert "stops" in text
 
 
@@ -320,10 +320,11 @@ def test_what_is_no_better_than_the_base_has_no_scale_of_benefit():
     result = bl.learning_curve_sample(estimator, ROWS, **{**options, "baseline": 1e6})
     text = result.explain()
     assert (
-        "benefit means nothing here: no model is better than the base, which scores 1e+06" in text
+        "benefit is undefined: no model is better than the baseline, which has the score 1e+06"
+        in text
     )
     assert "no gain over the base" in text
-    assert "benefit 1 of" not in text
+    assert "benefit 1 is" not in text
     assert "utility" not in text
 
 
@@ -357,7 +358,7 @@ def test_progress_says_why(capsys, monkeypatch):
     )
     estimator, options = counting(alpha=3.0)
     bl.learning_curve_sample(estimator, ROWS, **{**options, "progress": True})
-    assert seen[0].startswith("goes on: one stage")
+    assert seen[0].startswith("continues: one stage")
     assert all("benefit" in reason and "cost" in reason for reason in seen[1:])
     assert seen[-1].startswith("stops")
 
@@ -394,12 +395,21 @@ def test_pictures():
 
 
 def test_names_of_abbreviations():
-    assert [abbreviation(name).kind for name in NAMES] == ["fixed"] * 4 + ["thresh"] * 4
-    assert [abbreviation(name).value for name in NAMES] == [1, 3, 5, 10, 0.1, 0.01, 0.001, 0.0001]
-    assert abbreviation("none") is None
+    assert [parse_abbreviation(name).kind for name in NAMES] == ["fixed"] * 4 + ["thresh"] * 4
+    assert [parse_abbreviation(name).value for name in NAMES] == [
+        1,
+        3,
+        5,
+        10,
+        0.1,
+        0.01,
+        0.001,
+        0.0001,
+    ]
+    assert parse_abbreviation("none") is None
     for wrong in ("fixed-0", "fixed", "thresh-", "thresh-x", "1", "thresh-0.0"):
         with pytest.raises(ValueError, match="abbreviated="):
-            abbreviation(wrong)
+            parse_abbreviation(wrong)
 
 
 def test_missing_cells_are_announced_once(tmp_path, recwarn):
@@ -414,7 +424,7 @@ def test_missing_cells_are_announced_once(tmp_path, recwarn):
 
 def test_a_classifier_needs_the_name_of_its_label(tmp_path):
     pd.DataFrame({"x": [0, 1] * 50, "y": [0, 1] * 50}).to_csv(tmp_path / "rows.csv", index=False)
-    with pytest.raises(bl.DataError, match="learns from a target: give y"):
+    with pytest.raises(bl.DataError, match="needs a target: give y"):
         bl.learning_curve_sample(DecisionTreeClassifier(), tmp_path / "rows.csv")
 
 
@@ -446,5 +456,5 @@ def test_what_cannot_be_done_is_refused():
     other = bl.learning_curve_sample(
         estimator, ROWS, **{**options, "method": "full", "random_state": 4}
     )
-    with pytest.raises(ValueError, match="another hold-out"):
+    with pytest.raises(ValueError, match="different hold-outs"):
         few.compared_with(other)

@@ -12,7 +12,7 @@ from bayes_lcs.model_evidence.evidence import evidence_from_posterior
 from bayes_lcs.model_evidence.log_evidence import Bracket, LogEvidence, MeanWeight
 from bayes_lcs.report.compare import TableComparison, save_page
 from bayes_lcs.report.coreset import save_coreset_page
-from bayes_lcs.report.html import Origin
+from bayes_lcs.report.html import Provenance
 from bayes_lcs.workflows.cluster import cluster_file, save_clusters
 from bayes_lcs.workflows.coreset import coreset_of_file
 from bayes_lcs.workflows.scan import save_scan
@@ -87,7 +87,7 @@ def small_table(num_groups, num_labels, seed=0):
     return bl.GroupedTable.from_frame(frame, group="who", label="label")
 
 
-def sampled_comparison(data, chances=None):
+def sampled_comparison(data, probabilities=None):
     """A comparison of drawn partitions with evidences made by hand, one of them in doubt."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bl.SamplingWarning)
@@ -101,9 +101,9 @@ def sampled_comparison(data, chances=None):
     models = (bl.ClusteredNaiveBayes(), bl.NoSharing(), bl.Prototype())
     comparison = Comparison(models, data, evidences, np.full(3, 1 / 3), False, 0)
     predictions = None
-    if chances is not None:
-        predictions = data.to_frame().head(len(chances))
-        for name, column in zip(data.label_values, np.transpose(chances), strict=True):
+    if probabilities is not None:
+        predictions = data.to_frame().head(len(probabilities))
+        for name, column in zip(data.label_values, np.transpose(probabilities), strict=True):
             predictions[f"P({name})"] = column
     method = "2 chains of 20 draws"
     return TableComparison(comparison, posterior, posterior.partition(), method, predictions, 0)
@@ -133,7 +133,7 @@ def pages(compared, three_labels, tmp_path_factory):
     frame.to_csv(source, index=False)
     numbers.to_csv(folder / "numbers.csv", index=False)
     found = {}
-    origin = Origin("compare", source, 0, {"group": HOSTILE[0], "bins": [HOSTILE[1]]})
+    origin = Provenance("compare", source, 0, {"group": HOSTILE[0], "bins": [HOSTILE[1]]})
     for name, comparison in (
         ("compare", compared),
         ("compare-three-labels", three_labels),
@@ -154,7 +154,7 @@ def pages(compared, three_labels, tmp_path_factory):
         scan, folder / "scan", folder / "new.csv", source=source, options=options
     )[0]
     small, names = coreset_of_file(folder / "numbers.csv", 3, 60)
-    origin = Origin("coreset", source, 0, {"clusters": 3, "size": 60})
+    origin = Provenance("coreset", source, 0, {"clusters": 3, "size": 60})
     found["coreset"] = save_coreset_page(small, names, folder / "small.csv", origin)
     return found
 

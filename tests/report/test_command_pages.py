@@ -10,7 +10,7 @@ import pytest
 import bayes_lcs as bl
 from bayes_lcs.report.cluster import mixture_page
 from bayes_lcs.report.coreset import coreset_page
-from bayes_lcs.report.html import Origin, provenance, render, short
+from bayes_lcs.report.html import Provenance, provenance_table, render, truncate
 from bayes_lcs.report.scan import scan_page
 from bayes_lcs.report.svg import Axis, bar, line_chart, scatter
 
@@ -27,7 +27,7 @@ def clustered():
 
 
 def test_cluster_tells_rows_reason_and_every_stage(clustered):
-    page = mixture_page(clustered, Origin("cluster", "visits.csv", 3, {"clusters": 2}))
+    page = mixture_page(clustered, Provenance("cluster", "visits.csv", 3, {"clusters": 2}))
     assert f"{clustered.sample_size:,}" in page
     assert clustered.stop_reason.removeprefix("stops: ") in page
     stages = re.search(r'<table id="stages">.*?</table>', page, re.DOTALL)[0]
@@ -65,7 +65,7 @@ def test_an_interrupted_curve_says_so_first(clustered):
 def test_scan_tells_what_was_read_why_it_stopped_and_what_holds():
     X = np.random.default_rng(0).normal(size=(3000, 2))
     scan = bl.PartialScanClassifier("tree", 16, random_state=0).fit(X, X[:, 0] > 0)
-    page = scan_page(scan, Origin("scan", "t.csv", 0, {"label": "kind"}))
+    page = scan_page(scan, Provenance("scan", "t.csv", 0, {"label": "kind"}))
     story = scan.scan_
     assert f"{story.rows_read:,} rows" in page
     for words in (story.stop_reason, story.guarantee):
@@ -84,8 +84,8 @@ def test_scan_with_benefits_keeps_its_decisions_and_has_no_slider():
     scan = bl.PartialScanClassifier(
         "tree", 8, benefit=[[1.0, 0.0], [0.0, 5.0]], random_state=0
     ).fit(X, X[:, 0] > 0)
-    chances = np.array([[0.7, 0.3]])
-    page = scan_page(scan, chances=chances, decisions=[True], predicted="new.csv")
+    probabilities = np.array([[0.7, 0.3]])
+    page = scan_page(scan, probabilities=probabilities, decisions=[True], predicted="new.csv")
     assert '<td class="decision"><bdi>True</bdi></td>' in page
     assert 'type="range"' not in page
 
@@ -94,7 +94,7 @@ def test_coreset_tells_points_weights_and_checks():
     X = np.random.default_rng(0).normal(size=(1000, 3))
     small = bl.coreset(X, 4, 100, random_state=0)
     page = coreset_page(
-        small, ["u", "v", "w"], Origin("coreset", "x.csv", 0, {"clusters": 4, "size": 100})
+        small, ["u", "v", "w"], Provenance("coreset", "x.csv", 0, {"clusters": 4, "size": 100})
     )
     assert f"{len(small):,} weighted points stand for 1,000 rows" in page
     assert page.count("<circle") == len(small)
@@ -113,7 +113,9 @@ def test_provenance_has_the_hash_of_the_file(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"abc")
     rows = dict(
-        provenance(Origin("scan", path, 7, {"alpha": 0.0, "ignore": ["x"], "whole": False}))
+        provenance_table(
+            Provenance("scan", path, 7, {"alpha": 0.0, "ignore": ["x"], "whole": False})
+        )
     )
     assert rows["content of the file (sha256)"].startswith("ba7816bf8f01cfea414140de5dae2223")
     assert rows["data"] == "a.csv"
@@ -122,11 +124,11 @@ def test_provenance_has_the_hash_of_the_file(tmp_path):
 
 
 def test_large_files_are_known_by_size_and_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("bayes_lcs.report.html.MOST_HASHED", 2)
+    monkeypatch.setattr("bayes_lcs.report.html.MAX_HASHED_BYTES", 2)
     (tmp_path / "a.csv").write_bytes(b"abc")
-    rows = dict(provenance(Origin("scan", tmp_path / "a.csv")))
+    rows = dict(provenance_table(Provenance("scan", tmp_path / "a.csv")))
     assert rows["content"].startswith("3 bytes, last changed 20")
-    folder = dict(provenance(Origin("coreset", tmp_path)))
+    folder = dict(provenance_table(Provenance("coreset", tmp_path)))
     assert folder["content"] == "1 files, 3 bytes"
 
 
@@ -168,5 +170,5 @@ def test_bars_go_left_and_right_and_no_farther_than_full():
 
 
 def test_short_names_are_left_alone():
-    assert short("a" * 60) == "a" * 60
-    assert len(short("a" * 61)) == 60
+    assert truncate("a" * 60) == "a" * 60
+    assert len(truncate("a" * 61)) == 60

@@ -35,39 +35,39 @@ def decisions_in(browser, exponent, positive=None):
     )
 
 
-def expected_decisions(chances, labels, positive, exponent):
-    chosen = decide(chances, missing_loss(len(labels), positive, 2.0**exponent))
+def expected_decisions(probabilities, labels, positive, exponent):
+    chosen = decide(probabilities, missing_loss(len(labels), positive, 2.0**exponent))
     return [labels[d] for d in chosen]
 
 
 def test_two_labels_are_decided_by_the_threshold(pages, browser, compared):
     labels = compared.comparison.data.label_values
-    chances = compared.predictions[[f"P({name})" for name in labels]].to_numpy()
+    probabilities = compared.predictions[[f"P({name})" for name in labels]].to_numpy()
     shown = [name[:59] + "…" if len(name) > 60 else name for name in labels]
     visit(browser, pages["compare"])
     for exponent in EXPONENTS:
         found = decisions_in(browser, exponent)
-        assert found["decisions"] == expected_decisions(chances, shown, 1, exponent)
+        assert found["decisions"] == expected_decisions(probabilities, shown, 1, exponent)
         assert found["count"] == found["decisions"].count(shown[1])
 
 
 @pytest.mark.parametrize("positive", [0, 1, 2])
 def test_with_three_labels_any_may_be_the_one_not_to_miss(positive, pages, browser, three_labels):
     labels = three_labels.comparison.data.label_values
-    chances = three_labels.predictions[[f"P({name})" for name in labels]].to_numpy()
+    probabilities = three_labels.predictions[[f"P({name})" for name in labels]].to_numpy()
     visit(browser, pages["compare-three-labels"])
     ties = 0
     for exponent in EXPONENTS:
         found = decisions_in(browser, exponent, positive)
-        assert found["decisions"] == expected_decisions(chances, labels, positive, exponent)
+        assert found["decisions"] == expected_decisions(probabilities, labels, positive, exponent)
         assert found["count"] == found["decisions"].count(labels[positive])
-        losses = np.sort(chances @ missing_loss(3, positive, 2.0**exponent), axis=1)
+        losses = np.sort(probabilities @ missing_loss(3, positive, 2.0**exponent), axis=1)
         ties += (losses[:, 0] == losses[:, 1]).sum()
     assert ties > 10
 
 
 def test_ties_of_two_labels_go_to_the_first(browser, tmp_path):
-    chances = np.array([[0.5, 0.5], [0.8, 0.2], [2 / 3, 1 / 3], [0.2, 0.8], [1.0, 0.0]])
+    probabilities = np.array([[0.5, 0.5], [0.8, 0.2], [2 / 3, 1 / 3], [0.2, 0.8], [1.0, 0.0]])
     page = render(
         "scan.html.j2",
         title="t",
@@ -84,7 +84,7 @@ def test_ties_of_two_labels_go_to_the_first(browser, tmp_path):
         chart="",
         benefit="",
         steps=[],
-        table=prediction_table(chances, ["no", "yes"]),
+        table=prediction_table(probabilities, ["no", "yes"]),
         predicted="new.csv",
         short_labels=["no", "yes"],
         provenance=[],
@@ -94,12 +94,12 @@ def test_ties_of_two_labels_go_to_the_first(browser, tmp_path):
     visit(browser, path)
     for exponent in np.log2(missing_costs()):
         found = decisions_in(browser, exponent)
-        assert found["decisions"] == expected_decisions(chances, ["no", "yes"], 1, exponent)
+        assert found["decisions"] == expected_decisions(probabilities, ["no", "yes"], 1, exponent)
     assert decisions_in(browser, 0.0)["decisions"] == ["no", "no", "no", "yes", "no"]
     assert decisions_in(browser, 1.0)["decisions"][2] == "no"  # 1/3 is the threshold, not above it
     assert (
         decisions_in(browser, 2.0)["decisions"][1]
-        == expected_decisions(chances, ["no", "yes"], 1, 2.0)[1]
+        == expected_decisions(probabilities, ["no", "yes"], 1, 2.0)[1]
     )
 
 
@@ -120,5 +120,5 @@ def test_no_slider_where_benefits_were_given_or_labels_are_many():
 
 def test_a_page_has_no_more_rows_than_it_can_bear():
     table = prediction_table(np.full((6000, 2), 0.5), ["a", "b"])
-    assert len(table["rows"]) == len(table["chances"]) == 5000
+    assert len(table["rows"]) == len(table["probabilities"]) == 5000
     assert table["total"] == 6000

@@ -96,7 +96,7 @@ def test_the_memory_of_a_stream_does_not_grow_with_the_file():
 def test_draws_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
     data, _ = bl.meeting_requests(seed=0, rows_per_person=2)
     monkeypatch.setattr(memory, "available_memory", lambda: 10**6)
-    with pytest.raises(MemoryError, match=r"2,000 draws of 4 chains needs about .* Take fewer"):
+    with pytest.raises(MemoryError, match=r"2,000 draws of 4 chains needs about .* Use fewer"):
         bl.sample(bl.ClusteredNaiveBayes(), data, draws=2000, chains=4)
     with pytest.raises(MemoryError, match="fewer draws"):  # all that a prototype model draws
         bl.sample(bl.Prototype(), data, draws=400, chains=2)

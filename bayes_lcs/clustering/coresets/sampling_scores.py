@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.clustering.kmeans.init import nearest, squares_from
+from bayes_lcs.clustering.kmeans.init import nearest, squared_distances
 
 __all__ = ["METHODS", "Importance", "check_method", "draw_rows", "importance", "reduce_points"]
 
@@ -124,7 +124,7 @@ def _score_lightweight(
     X: NDArray[Any], weights: FloatArray, k: int, rng: np.random.Generator
 ) -> Importance:
     del k, rng
-    squares = squares_from(X, (weights @ X) / weights.sum())
+    squares = squared_distances(X, (weights @ X) / weights.sum())
     mean = float(weights @ squares) / float(weights.sum())
     shares = squares / mean if mean > 0.0 else np.ones(len(X))
     return Importance(0.5 + 0.5 * shares)
@@ -159,7 +159,7 @@ def _add_far_centers(
     """
     cost = float(weights @ squares)
     for number in range(MAX_FAR):
-        away = squares_from(X, X[np.argmax(squares)])
+        away = squared_distances(X, X[np.argmax(squares)])
         closer = np.flatnonzero(away < squares)
         gain = float(weights[closer] @ (squares[closer] - away[closer]))
         if gain <= FAR_SHARE * cost / k:
@@ -212,7 +212,7 @@ def _draw_by_distance(
                 break
             chosen = X[drawn[first + taken[0]]]
             centers = np.vstack([centers, chosen])
-            now = np.minimum(now, squares_from(X[drawn], chosen))
+            now = np.minimum(now, squared_distances(X[drawn], chosen))
             first += int(taken[0]) + 1
 
 

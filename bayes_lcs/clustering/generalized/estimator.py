@@ -1,9 +1,9 @@
 """Clustering with any supervised learner inside (Kalton, Langley, Wagstaff and Yoo, KDD 2001).
 
-Iterative optimisation: (1) a learner is fitted to the rows with the clusters that they are in, (2)
-the rows are put into the clusters that it says, until nothing changes. With prototypes and strict
-assignment that is k-means, with naive Bayes and weighted assignment EM. Other learners promise no
-ascent: a run may go in circles, and this one sees it and stops.
+Iterative optimisation: (1) a learner is fitted to the rows with their current clusters, (2) the
+rows are assigned to the clusters that it predicts, until nothing changes. With prototypes and
+strict assignment this is k-means, with naive Bayes and weighted assignment EM. Other learners do
+not guarantee ascent: a run may cycle, which is detected and ends the run.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from bayes_lcs.clustering.generalized.learners.stump import StumpLearner
 from bayes_lcs.clustering.generalized.mixed_columns import (
     ColumnKinds,
     MixedRows,
+    encode_mixed,
     learn_kinds,
-    mixed_rows,
 )
 
 __all__ = ["GeneralizedClusterer"]
@@ -49,23 +49,23 @@ LEARNERS: dict[str, Learner] = {
 }
 
 MAX_REFILLS = 10
-"""Iterations of a run in which clusters that have lost all rows are given one."""
+"""Iterations of a run in which empty clusters are given a row."""
 MAX_RESTARTS = 10
-"""Other starts that are tried with a learner that fails on the first."""
-KEPT_START = 0.3
-"""Agreement of the result with the start, beyond chance, from which on memorising is tested."""
+"""Maximum number of other starts if the learner fails on the first."""
+TESTED_AGREEMENT = 0.3
+"""Chance-corrected agreement of result and start above which memorising is tested."""
 MEMORISED = 0.8
-"""Agreement with random clusters beyond chance from which on a learner memorises."""
-MOSTLY_KEPT = 0.8
-"""Agreement with the start beyond chance from which on other starts are tried."""
+"""Chance-corrected agreement with random clusters above which a learner memorises."""
+STUCK_AGREEMENT = 0.8
+"""Chance-corrected agreement of result and start above which other starts are tried."""
 OTHER_STARTS, OTHER_ITERATIONS = 3, 10
-"""Runs from other starts that show whether the result depends on the start, and their length."""
+"""Number and length of the runs that test whether the result depends on the start."""
 SAME_RESULT = 0.8
-"""Adjusted Rand index from which on two runs have the same result."""
+"""Adjusted Rand index above which two runs have the same result."""
 
 
 class Step(NamedTuple):
-    """One iteration: share of the rows that changed, clusters with rows, clusters refilled."""
+    """One iteration: share of rows that changed, number of non-empty and of refilled clusters."""
 
     changed: float
     num_clusters: int
@@ -90,8 +90,8 @@ class _Run:
         return self.shares.argmax(axis=1)
 
     @property
-    def kept(self) -> float:
-        """Agreement of the result with the start, beyond chance."""
+    def start_agreement(self) -> float:
+        """Chance-corrected agreement of the result with the start."""
         return _beyond_chance(self.labels, self.start.argmax(axis=1), self.shares.shape[1])
 
 
@@ -101,60 +101,62 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     learner : {"prototype", "naive_bayes", "perceptron_list", "stump"}, learner or classifier
-        What is learned in every iteration: a learner of `bayes_lcs.clustering.learners`, or any
-        scikit-learn classifier. Classifiers get names as columns of zeros and ones.
+        Learner that is fitted in every iteration: one of
+        `bayes_lcs.clustering.generalized.learners`, or any scikit-learn classifier. Classifiers get
+        nominal columns one-hot encoded.
     n_clusters : int, default=8
         Number of clusters.
     assignment : {"strict", "weighted"}, default="strict"
-        Whether a row is in one cluster, or in all of them by shares that add up to one.
+        Whether a row belongs to one cluster, or to all of them by shares that sum to one.
     nominal : "auto" or list, default="auto"
-        Columns that hold names and not numbers. ``"auto"`` takes those that are not numbers.
+        Nominal columns. ``"auto"`` uses all columns that are not numeric.
     max_iter : int, default=100
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-6
         With weighted assignment, a run ends when no share changes by more than this.
     init : {"random", "rows"} or array of shape (n_samples, n_clusters), default="rows"
-        ``"random"`` puts rows into clusters at random; ``"rows"`` draws a distinct row for each
-        cluster and puts others where the nearest is; or shares to begin with.
+        ``"random"`` assigns rows to clusters at random; ``"rows"`` draws a distinct row for each
+        cluster and assigns the others to the nearest; or initial shares.
     n_init : int, default=1
         Number of runs from different starts; the one with the highest `score` on the training rows
-        is kept. There is one run if ``init`` is an array.
+        is used. There is one run if ``init`` is an array.
     random_state : int, RandomState instance or None, default=None
-        Seed of the starts, and of learners that draw.
+        Seed of the starts, and of random learners.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row.
     shares_ : ndarray of shape (n_samples, n_clusters)
-        How far each row belongs to each cluster.
+        Share of each cluster in each row.
     trace_ : list of Step
-        What changed in each iteration.
+        Changes in each iteration.
     n_iter_ : int
         Number of iterations.
     converged_ : bool
-        Whether nothing changed in the last one, no cluster is empty, and the result is not merely
-        that of the start (``memorised_``, ``start_dependent_``). If False, a `ConvergenceWarning`
-        says why.
+        Whether nothing changed in the last iteration, no cluster is empty, and the result is not
+        merely that of the start (``memorised_``, ``start_dependent_``). If False, a
+        `ConvergenceWarning` gives the reason.
     stop_reason_ : str
         Reason why the run ended or has not converged.
     objective_ : float
         Score of the training rows, see `score`.
     n_clusters_ : int
-        Number of clusters that have rows.
+        Number of non-empty clusters.
     memorised_ : bool
-        Whether rows are still where they began because the learner reproduces any clusters, such as
-        an unpruned tree, a random forest or one nearest neighbour. It is tested on random clusters.
+        Whether rows remain in their initial clusters because the learner reproduces any clusters,
+        such as an unpruned tree, a random forest or one nearest neighbour. It is tested on random
+        clusters.
     start_dependent_ : bool
-        Whether most rows are still where they began, runs from other starts keep most rows as
-        well, and none of them is drawn to the same result. Small trees do so, because nearly every
-        start is a fixed point. It is not tested if ``init`` is an array.
+        Whether most rows remain in their initial clusters, also in runs from other starts, and none
+        of these ends in the same result. This happens with small trees, because nearly every start
+        is a fixed point. It is not tested if ``init`` is an array.
     learner_ : FittedLearner
-        The learner fitted last.
+        The learner of the last iteration.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, if all are strings.
+        Names of the columns, if all are strings.
 
     Examples
     --------
@@ -211,11 +213,11 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : DataFrame or array-like of shape (n_samples, n_features)
-            Rows of numbers, names, or both.
+            Rows of numbers, nominal values, or both.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, given to the learner. A weight of two equals two copies of the
+            Weights of the rows, passed to the learner. A weight of two equals two copies of the
             row; rows of weight zero are assigned clusters and otherwise ignored.
 
         Returns
@@ -230,7 +232,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         del y
         self._validate_params()
-        learner = _learner(self.learner)
+        learner = _check_learner(self.learner)
         self._kinds: ColumnKinds
         self._kinds, every = learn_kinds(self, X, self.nominal)
         used = np.ones(every.num_rows, bool)
@@ -245,20 +247,22 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 f"n_samples={rows.num_rows} should be >= n_clusters={self.n_clusters}."
             )
         rng = check_random_state(self.random_state)
-        # Runs from one given start would be the same.
+        # Runs from the same given start would be equal.
         num_runs = self.n_init if isinstance(self.init, str) else 1
-        runs = [self._run(learner, rows, weights, used, rng) for _ in range(num_runs)]
+        runs = [self._iterate(learner, rows, weights, used, rng) for _ in range(num_runs)]
         best = runs[0]
         for run in runs[1:]:
-            # Runs that differ by rounding are equal, and the first is kept.
+            # Objectives that differ by rounding are equal; the first run wins.
             if run.objective > best.objective + 1e-7 * abs(best.objective):
                 best = run
         self.learner_: FittedLearner = best.fitted
         self.objective_ = best.objective
         self.trace_, self.n_iter_ = best.trace, len(best.trace)
         self.n_clusters_ = len(np.unique(best.labels))
-        # Learners with scores of rows ascend an objective: where they end, they have done so.
-        is_tested = not hasattr(best.fitted, "row_scores") and best.kept >= KEPT_START
+        # Learners with scores of rows ascend an objective and need no test.
+        is_tested = (
+            not hasattr(best.fitted, "row_scores") and best.start_agreement >= TESTED_AGREEMENT
+        )
         self.memorised_ = is_tested and _memorises(learner, rows, self.n_clusters)
         self.start_dependent_ = self.memorised_ or (
             is_tested and self._depends_on_start(learner, rows, weights, used, runs, best)
@@ -272,14 +276,14 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
         if self.memorised_:
             problems.append(
-                "the learner reproduces any clusters that it is given, so rows stay where they "
-                "were at the start; use a learner that generalizes: limit its size (max_depth, "
-                "min_samples_leaf), take more neighbours or regularize it"
+                "the learner reproduces any clusters that it is given, so rows stay in their "
+                "initial clusters; use a learner that generalizes: limit its size (max_depth, "
+                "min_samples_leaf), use more neighbours or regularize it"
             )
         elif self.start_dependent_:
             problems.append(
-                "most rows stay where they were at the start, and other starts end in other "
-                "clusters, so the result is that of the start; increase n_init, or use a learner "
+                "most rows stay in their initial clusters, and other starts end in other "
+                "clusters, so the result depends on the start; increase n_init, or use a learner "
                 "that moves rows, such as 'naive_bayes' or 'prototype'"
             )
         self.converged_ = not problems
@@ -299,7 +303,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self
 
-    def _run(
+    def _iterate(
         self,
         learner: Learner,
         rows: MixedRows,
@@ -308,9 +312,9 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         rng: np.random.RandomState,
         max_iter: int | None = None,
     ) -> _Run:
-        """Iterate from one start."""
+        """Iterate learning and assignment from one start."""
         max_iter = self.max_iter if max_iter is None else max_iter
-        start = shares = self._start(rows, weights, used, rng)
+        start = shares = self._initial_shares(rows, weights, used, rng)
         given: dict[str, Any] = {} if weights is None else {"sample_weight": weights}
         trace: list[Step] = []
         converged, reason = False, f"max_iter={max_iter} iterations were made"
@@ -319,13 +323,13 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         for iteration in range(max_iter):
             try:
                 new = learner.fit(rows, shares, rng, **given)
-                found = self._shares(new, rows)
+                new_shares = self._shares(new, rows)
             except Exception as error:
                 if not trace:
-                    # A start may hold too few rows of a cluster; another one may not.
+                    # A start may have too few rows of a cluster for the learner; try another.
                     left = min(MAX_RESTARTS, max_iter - 1) - iteration
                     if isinstance(self.init, str) and left > 0:
-                        start = shares = self._start(rows, weights, used, rng)
+                        start = shares = self._initial_shares(rows, weights, used, rng)
                         continue
                     raise
                 reason = f"the learner failed in iteration {iteration + 1}: {error}"
@@ -333,13 +337,13 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             fitted = new
             refilled = 0
             if refills < MAX_REFILLS:
-                refilled = _refill(found)
+                refilled = _refill(new_shares)
                 refills += refilled > 0
-            change = np.abs(found - shares).max(axis=1)
-            num_clusters = int((found.sum(axis=0) > 0.0).sum())
+            change = np.abs(new_shares - shares).max(axis=1)
+            num_clusters = int((new_shares.sum(axis=0) > 0.0).sum())
             trace.append(Step(float((change > self.tol).mean()), num_clusters, refilled))
-            shares = found
-            # Rows that were given away are not where the learner puts them: not the end yet.
+            shares = new_shares
+            # Refilled clusters hold rows that the learner assigned elsewhere: continue.
             if not refilled and (change <= self.tol).all():
                 converged, reason = True, "nothing changed"
                 break
@@ -363,7 +367,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """Test whether runs from other starts keep these too, and none ends in the same result."""
         if (
             not isinstance(self.init, str)
-            or best.kept < MOSTLY_KEPT
+            or best.start_agreement < STUCK_AGREEMENT
             or not _has_enough_rows(rows, self.n_clusters)
         ):
             return False
@@ -374,19 +378,21 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             warnings.simplefilter("ignore")
             for _ in range(len(others), OTHER_STARTS):
                 try:
-                    others.append(self._run(learner, rows, weights, used, rng, max_iter))
-                except Exception:  # a learner may refuse every other start; this tells nothing
+                    others.append(self._iterate(learner, rows, weights, used, rng, max_iter))
+                except Exception:  # a learner may fail on every other start: no evidence
                     break
         if not others:
             return False
         ends = [adjusted_rand_score(best.labels, run.labels) for run in others]
         starts = [adjusted_rand_score(best.labels, run.start.argmax(axis=1)) for run in others]
-        # A result that other starts are drawn to is more than its own start.
-        is_reached = any(
+        # A result that other starts converge to does not merely repeat its own start.
+        is_attractor = any(
             end >= SAME_RESULT > start for end, start in zip(ends, starts, strict=True)
         )
-        kept = np.median([run.kept for run in others])
-        return bool(kept >= MOSTLY_KEPT and np.mean(ends) < SAME_RESULT and not is_reached)
+        agreement = np.median([run.start_agreement for run in others])
+        return bool(
+            agreement >= STUCK_AGREEMENT and np.mean(ends) < SAME_RESULT and not is_attractor
+        )
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Score rows by the learner; higher is better.
@@ -399,8 +405,8 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         - Naive Bayes: the mean log density of a row, as in EM.
         - Other learners: the mutual information of rows and clusters in nats, that is, the entropy
           of the mean shares less the mean entropy of the shares (Bridle, Heading and MacKay 1992).
-          It is high if clusters are of equal size and the learner is certain where rows belong, and
-          at most ``log(n_clusters)``.
+          It is high if clusters are of equal size and assignments are certain, and at most
+          ``log(n_clusters)``.
 
         Parameters
         ----------
@@ -417,18 +423,18 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Mean over the rows.
         """
         del y
-        rows = self._rows(X)
+        rows = self._encode(X)
         weights = None if sample_weight is None else _check_weights(sample_weight, rows.num_rows)
         return _score(self.learner_, rows, weights)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Assign a cluster to each row, seen or not."""
-        rows = self._rows(X)
+        """Return the cluster of each row, in the training data or not."""
+        rows = self._encode(X)
         return self.learner_.assign(rows)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Compute how far each row belongs to each cluster."""
-        rows = self._rows(X)
+        """Return the share of each cluster in each row."""
+        rows = self._encode(X)
         return self.learner_.shares(rows)
 
     def __sklearn_tags__(self) -> Any:
@@ -437,16 +443,16 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         return tags
 
-    def _rows(self, X: Any) -> MixedRows:
+    def _encode(self, X: Any) -> MixedRows:
         check_is_fitted(self)
-        return mixed_rows(self, X, self._kinds)
+        return encode_mixed(self, X, self._kinds)
 
     def _shares(self, fitted: FittedLearner, rows: MixedRows) -> FloatArray:
         if self.assignment == "weighted":
             return fitted.shares(rows)
         return _one_hot(fitted.assign(rows), self.n_clusters)
 
-    def _start(
+    def _initial_shares(
         self,
         rows: MixedRows,
         weights: FloatArray | None,
@@ -463,16 +469,16 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("init must hold shares that add up to one in each row")
             return np.asarray(shares[used])
         if self.init == "random":
-            # Every cluster has a row.
+            # Ensure that every cluster has a row.
             labels = rng.randint(self.n_clusters, size=rows.num_rows)
             labels[rng.permutation(rows.num_rows)[: self.n_clusters]] = np.arange(self.n_clusters)
             return _one_hot(labels, self.n_clusters)
-        # Distinct rows, drawn by their weights: repeated rows and weighted rows start alike.
-        distinct, inverse = _distinct(rows)
-        held = np.bincount(inverse, weights=weights)
+        # Distinct rows, drawn by their weights, so that repeated and weighted rows are equivalent.
+        distinct, inverse = _distinct_rows(rows)
+        mass = np.bincount(inverse, weights=weights)
         enough = len(distinct) >= self.n_clusters
         chosen = distinct[
-            rng.choice(len(distinct), self.n_clusters, replace=not enough, p=held / held.sum())
+            rng.choice(len(distinct), self.n_clusters, replace=not enough, p=mass / mass.sum())
         ]
         shares = np.zeros((rows.num_rows, self.n_clusters))
         shares[chosen, np.arange(self.n_clusters)] = 1.0
@@ -482,7 +488,7 @@ class GeneralizedClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return shares
 
 
-def _learner(given: Any) -> Learner:
+def _check_learner(given: Any) -> Learner:
     if isinstance(given, str):
         if given not in LEARNERS:
             raise ValueError(f"learner must be one of {', '.join(LEARNERS)}, got {given!r}")
@@ -504,7 +510,7 @@ def _require_weights(learner: Learner) -> None:
     if not has_fit_parameter(inner, "sample_weight"):
         raise ValueError(
             f"{type(inner).__name__}.fit takes no sample_weight. Use a learner that does, or "
-            "repeat rows instead of weighting them."
+            "repeat rows instead of weighting them"
         )
 
 
@@ -513,19 +519,19 @@ def _check_weights(sample_weight: Any, num_rows: int) -> FloatArray:
     rows = np.empty((num_rows, 1))
     weights = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():
-        raise ValueError("sample_weight must not be zero for all rows.")
+        raise ValueError("sample_weight must not be zero for all rows")
     return np.asarray(weights)
 
 
-def _distinct(rows: MixedRows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First index of each distinct row, in the order of their values, and the inverse."""
+def _distinct_rows(rows: MixedRows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first index of each distinct row, in the order of values, and the inverse."""
     table = np.hstack([rows.numbers, rows.codes])
     _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
     return first, inverse.reshape(-1)
 
 
 def _score(fitted: FittedLearner, rows: MixedRows, weights: FloatArray | None) -> float:
-    """Mean score of rows, or the mutual information of rows and clusters."""
+    """Return the mean score of rows, or the mutual information of rows and clusters."""
     if hasattr(fitted, "row_scores"):
         return float(np.average(fitted.row_scores(rows), weights=weights))
     shares = fitted.shares(rows)
@@ -536,13 +542,13 @@ def _score(fitted: FittedLearner, rows: MixedRows, weights: FloatArray | None) -
 def _memorises(learner: Learner, rows: MixedRows, num_clusters: int) -> bool:
     """Test whether the learner reproduces random clusters of the distinct rows.
 
-    Then almost any start is a fixed point, and that nothing changes means nothing. Training
-    accuracy on random labels is the test of Zhang et al. (2017). Few distinct rows can be told
-    apart by any learner, and are not tested.
+    Then almost any start is a fixed point, so that convergence is meaningless. Training accuracy on
+    random labels is the test of Zhang et al. (2017). Any learner can separate few distinct rows,
+    so these are not tested.
     """
     if not _has_enough_rows(rows, num_clusters):
         return False
-    first, _ = _distinct(rows)
+    first, _ = _distinct_rows(rows)
     distinct = rows.take(first)
     rng = np.random.RandomState(0)
     agreement = []
@@ -551,18 +557,18 @@ def _memorises(learner: Learner, rows: MixedRows, num_clusters: int) -> bool:
         try:
             fitted = learner.fit(distinct, _one_hot(labels, num_clusters), rng)
             agreement.append(_beyond_chance(fitted.assign(distinct), labels, num_clusters))
-        except Exception:  # a learner may refuse random clusters; then it does not memorise them
+        except Exception:  # a learner that fails on random clusters does not memorise them
             return False
     return bool(np.mean(agreement) >= MEMORISED)
 
 
 def _has_enough_rows(rows: MixedRows, num_clusters: int) -> bool:
     """Return whether there are enough distinct rows to test a learner."""
-    return num_clusters > 1 and len(_distinct(rows)[0]) >= max(10, 4 * num_clusters)
+    return num_clusters > 1 and len(_distinct_rows(rows)[0]) >= max(10, 4 * num_clusters)
 
 
 def _beyond_chance(a: NDArray[np.int64], b: NDArray[np.int64], num_clusters: int) -> float:
-    """Share of equal labels, on a scale where random ones have 0 and equal ones 1."""
+    """Return the share of equal labels, scaled so that random labels have 0 and equal ones 1."""
     chance = 1.0 / max(num_clusters, 2)
     return float(((a == b).mean() - chance) / (1.0 - chance))
 
@@ -572,16 +578,16 @@ def _one_hot(labels: NDArray[np.int64], num_clusters: int) -> FloatArray:
 
 
 def _refill(shares: FloatArray) -> int:
-    """Give each cluster without rows the row with the least share; return their number."""
+    """Give each empty cluster the row with the smallest maximal share; return their number."""
     empty = np.flatnonzero(shares.sum(axis=0) <= 0.0)
     if not len(empty):
         return 0
     labels = shares.argmax(axis=1)
     sizes = np.bincount(labels, minlength=shares.shape[1])
-    sure = shares.max(axis=1).copy()
-    # Rows that are a cluster of their own stay where they are; ties go to the largest cluster.
-    sure[sizes[labels] <= 1] = np.inf
-    order = np.lexsort((np.arange(len(sure)), -sizes[labels], sure))
+    certainty = shares.max(axis=1).copy()
+    # Rows alone in their cluster are not moved; ties are taken from the largest cluster.
+    certainty[sizes[labels] <= 1] = np.inf
+    order = np.lexsort((np.arange(len(certainty)), -sizes[labels], certainty))
     for cluster, row in zip(empty, order, strict=False):
         shares[row] = 0.0
         shares[row, cluster] = 1.0

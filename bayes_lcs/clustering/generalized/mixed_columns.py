@@ -1,4 +1,4 @@
-"""Rows of numbers and of names, checked and coded, for learners that take either or both."""
+"""Check and encode rows with numeric and nominal columns, for generalized clustering."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bayes_lcs.io.frames import as_frame, select_known
 from bayes_lcs.io.open_tables import is_streamed
 from bayes_lcs.io.options import Notes
 
-__all__ = ["ColumnKinds", "MixedRows", "learn_kinds", "mixed_rows"]
+__all__ = ["ColumnKinds", "MixedRows", "encode_mixed", "learn_kinds"]
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class MixedRows:
-    """Some columns of numbers ``(N, P)``, others of names as codes ``(N, Q)``; -1 is unknown."""
+    """Numeric columns ``(N, P)``, and codes of nominal columns ``(N, Q)``; -1 is unknown."""
 
     numbers: FloatArray
     codes: NDArray[np.int64]
@@ -39,7 +39,7 @@ class MixedRows:
         return MixedRows(self.numbers[rows], self.codes[rows], self.num_values)
 
     def one_hot(self) -> FloatArray:
-        """Numbers, then a column of zeros and ones for each name."""
+        """Return the numeric columns, then a column of zeros and ones for each nominal value."""
         blocks = [self.numbers]
         for f, size in enumerate(self.num_values):
             blocks.append((self.codes[:, f, None] == np.arange(size)).astype(np.float64))
@@ -48,13 +48,13 @@ class MixedRows:
 
 @dataclass(frozen=True)
 class ColumnKinds:
-    """Which columns are names, and what names each has."""
+    """Positions of the nominal columns, and the values of each."""
 
     nominal: tuple[int, ...]
     names: tuple[NDArray[Any], ...]
 
 
-def _frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
+def _validate_frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
     names = None if reset else getattr(estimator, "feature_names_in_", None)
     X = select_known(as_frame(X, names), names)
     if isinstance(X, pd.DataFrame):
@@ -63,10 +63,10 @@ def _frame(estimator: Any, X: Any, *, reset: bool) -> pd.DataFrame:
             what = "sample" if not len(X) else "feature"
             raise ValueError(f"Found array with 0 {what}(s) while a minimum of 1 is required.")
         return X
-    found = X if hasattr(X, "__array__") else np.asarray(X)
-    named = getattr(found, "dtype", np.dtype(float)).kind in "OUS" and not _is_numeric(found)
-    dtype: Any = object if named else "numeric"
-    array = validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=not named)
+    given = X if hasattr(X, "__array__") else np.asarray(X)
+    has_text = getattr(given, "dtype", np.dtype(float)).kind in "OUS" and not _is_numeric(given)
+    dtype: Any = object if has_text else "numeric"
+    array = validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=not has_text)
     return pd.DataFrame(array).infer_objects()
 
 
@@ -81,10 +81,10 @@ def _is_numeric(array: Any) -> bool:
 def learn_kinds(
     estimator: Any, X: Any, nominal: str | Sequence[Any] = "auto"
 ) -> tuple[ColumnKinds, MixedRows]:
-    """Which columns are names: those that are not numbers, or those that are listed."""
-    # Reading a file has announced its missing cells.
+    """Find the nominal columns, those listed or all that are not numeric, and encode the rows."""
+    # Missing cells of files were reported on reading.
     notes = Notes(counts_empty=not is_streamed(X))
-    frame = _frame(estimator, X, reset=True)
+    frame = _validate_frame(estimator, X, reset=True)
     if isinstance(nominal, str):
         places = [
             f
@@ -93,7 +93,7 @@ def learn_kinds(
             or pd.api.types.is_bool_dtype(frame.dtypes.iloc[f])
         ]
     else:
-        places = sorted(_place(frame, column) for column in nominal)
+        places = sorted(_column_index(frame, column) for column in nominal)
     names = tuple(learn_categories(frame.iloc[:, f], None, str(frame.columns[f])) for f in places)
     kinds = ColumnKinds(tuple(places), names)
     rows = _encode(frame, kinds, notes)
@@ -101,15 +101,17 @@ def learn_kinds(
     return kinds, rows
 
 
-def mixed_rows(estimator: Any, X: Any, kinds: ColumnKinds) -> MixedRows:
-    """Rows coded as those were of which the kinds were learned."""
-    return _encode(_frame(estimator, X, reset=False), kinds)
+def encode_mixed(estimator: Any, X: Any, kinds: ColumnKinds) -> MixedRows:
+    """Encode rows with the nominal columns and values learned before."""
+    return _encode(_validate_frame(estimator, X, reset=False), kinds)
 
 
-def _place(frame: pd.DataFrame, column: Any) -> int:
+def _column_index(frame: pd.DataFrame, column: Any) -> int:
     if column in frame.columns:
         return list(frame.columns).index(column)
-    raise ValueError(f"nominal names a column {column!r}, but X has {list(frame.columns)}")
+    raise ValueError(
+        f"nominal contains the column {column!r}, but X has the columns {list(frame.columns)}"
+    )
 
 
 def _encode(frame: pd.DataFrame, kinds: ColumnKinds, notes: Notes | None = None) -> MixedRows:

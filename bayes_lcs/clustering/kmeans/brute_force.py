@@ -1,9 +1,9 @@
-"""The best k-means clustering of a few weighted points, by looking at all of them.
+"""Exact k-means of a few weighted points, by dynamic programming over subsets.
 
-The cost of a set of points as one cluster is ``sum w |x|^2 - |sum w x|^2 / sum w``; the least cost
-of ``k`` clusters of a set is the least, over its subsets, of the subset as one cluster and the rest
-as ``k - 1``. Subsets are numbered by their bits, so that the work is of the order of ``3 **
-points``.
+The cost of a set of points as one cluster is ``sum w |x|^2 - |sum w x|^2 / sum w``. The minimal
+cost of ``k`` clusters of a set is the minimum, over its subsets, of the cost of the subset as one
+cluster plus the minimal cost of the rest as ``k - 1`` clusters. Subsets are bit masks; the work is
+of order ``3 ** points``.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["MOST_POINTS", "exhaustive_kmeans"]
+__all__ = ["MAX_POINTS", "exhaustive_kmeans"]
 
-MOST_POINTS = 14
+MAX_POINTS = 14
 
 
 def exhaustive_kmeans(
     points: ArrayLike, weights: ArrayLike, num_clusters: int
 ) -> tuple[NDArray[np.float64], float]:
-    """Centres of the cheapest clustering of all, and its cost.
+    """Return the centres of the cheapest of all clusterings, and its cost.
 
     Examples
     --------
@@ -29,16 +29,17 @@ def exhaustive_kmeans(
     """
     X, w = np.asarray(points, np.float64), np.asarray(weights, np.float64)
     size = len(X)
-    if size > MOST_POINTS:
+    if size > MAX_POINTS:
         raise ValueError(
-            f"{size} points have too many clusterings to look at all; at most {MOST_POINTS}"
+            f"an exhaustive search takes at most {MAX_POINTS} points, got {size}; use k-means with "
+            "several starts"
         )
     if not 1 <= num_clusters <= size:
-        raise ValueError(f"{size} points cannot be put into {num_clusters} clusters")
-    cost = _costs(X, w)
+        raise ValueError(f"num_clusters must be between 1 and {size}, got {num_clusters}")
+    cost = _subset_costs(X, w)
     best, choice = cost, []
     for _ in range(num_clusters - 1):
-        best, chosen = _one_more(cost, best)
+        best, chosen = _add_cluster(cost, best)
         choice.append(chosen)
     mask, clusters = (1 << size) - 1, []
     for chosen in reversed(choice):
@@ -47,43 +48,47 @@ def exhaustive_kmeans(
     clusters.append(mask)
     members = [np.flatnonzero((c >> np.arange(size)) & 1) for c in clusters]
     centers = [np.average(X[m], axis=0, weights=w[m]) for m in members if len(m)]
-    # Fewer clusters may cost nothing more where points are equal: give the rest any of them.
+    # With equal points fewer clusters may be as cheap: any point serves as a superfluous centre.
     centers += [X[0]] * (num_clusters - len(centers))
     return np.array(centers), float(best[-1])
 
 
-def _costs(X: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cost of every subset as one cluster."""
-    held = (np.arange(1 << len(X))[:, None] >> np.arange(len(X))) & 1
+def _subset_costs(X: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the cost of every subset as one cluster."""
+    is_member = (np.arange(1 << len(X))[:, None] >> np.arange(len(X))) & 1
+    # Centred points keep the difference of the two sums accurate.
     centred = X - np.average(X, axis=0, weights=w)
-    weight = held @ w
-    total = held @ (w[:, None] * centred)
-    squares = held @ (w * (centred**2).sum(axis=1))
+    weight = is_member @ w
+    total = is_member @ (w[:, None] * centred)
+    squares = is_member @ (w * (centred**2).sum(axis=1))
     mean = (total**2).sum(axis=1) / np.where(weight > 0.0, weight, 1.0)
     return np.maximum(squares - mean, 0.0)
 
 
-def _one_more(
+def _add_cluster(
     cost: NDArray[np.float64], best: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Least cost of each set with one cluster more, and that cluster."""
-    found, chosen = best.copy(), np.zeros(len(cost), np.int64)
+    """Return the minimal cost of each set with one more cluster, and that cluster."""
+    lowest, chosen = best.copy(), np.zeros(len(cost), np.int64)
     for mask in range(1, len(cost)):
-        parts = _subsets(mask)
-        values = cost[parts] + best[mask ^ parts]
-        place = int(values.argmin())
-        if values[place] < found[mask]:
-            found[mask], chosen[mask] = values[place], parts[place]
-    return found, chosen
+        subsets = _subsets_with_lowest(mask)
+        values = cost[subsets] + best[mask ^ subsets]
+        i = int(values.argmin())
+        if values[i] < lowest[mask]:
+            lowest[mask], chosen[mask] = values[i], subsets[i]
+    return lowest, chosen
 
 
-def _subsets(mask: int) -> NDArray[np.int64]:
-    """Subsets of a set that hold its lowest member."""
+def _subsets_with_lowest(mask: int) -> NDArray[np.int64]:
+    """Return the subsets of a set that contain its lowest member.
+
+    Some cluster contains it, so that the other subsets need not be tried.
+    """
     lowest = mask & -mask
     rest = mask ^ lowest
-    parts = np.zeros(1, np.int64)
+    subsets = np.zeros(1, np.int64)
     while rest:
         bit = rest & -rest
-        parts = np.concatenate([parts, parts | bit])
+        subsets = np.concatenate([subsets, subsets | bit])
         rest ^= bit
-    return parts | lowest
+    return subsets | lowest

@@ -1,14 +1,14 @@
-"""Where k-means begins: centres drawn from weighted points.
+"""Initial centres of k-means, drawn from weighted points.
 
 ``"farthest"``
-    The lecture's: a point at random, then again and again the point farthest from all so far.
+    A random point, then repeatedly the point farthest from all centres so far.
 ``"k-means++"``
-    A point at random, then points with probability in proportion to their squared distance from
-    those so far (Arthur and Vassilvitskii 2007); scikit-learn's.
+    A random point, then points with probability proportional to their squared distance from the
+    centres so far (Arthur and Vassilvitskii 2007); scikit-learn's implementation.
 ``"k-means||"``
-    A few rounds that each draw many points at once in that proportion, each point for itself; the
-    candidates, weighted by the points nearest to them, are then reduced by k-means++ (Bahmani et
-    al. 2012). Few passes over the points, however many centres.
+    A few rounds, each of which draws many points independently with probabilities in that
+    proportion. The candidates, weighted by the points nearest to them, are reduced by k-means++
+    (Bahmani et al. 2012). The number of passes does not depend on the number of centres.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from threadpoolctl import ThreadpoolController
 
 from bayes_lcs.runtime.memory import num_cores
 
-__all__ = ["STARTS", "draw_centers", "nearest", "squares_from", "thread_pools"]
+__all__ = ["STARTS", "draw_centers", "nearest", "squared_distances", "thread_pools"]
 
 FloatArray = NDArray[Any]
 
 ROUNDS = 5
 OVERSAMPLING = 2.0
-"""k-means|| draws about this many times ``k`` points a round."""
+"""k-means|| draws about this many times ``k`` points in each round."""
 BLOCK_ROWS = 1024
-"""Rows whose distances are computed at once: they stay in the processor's cache."""
+"""Rows whose distances are computed together, so that they stay in the processor's cache."""
 THREAD_ROWS = 64 * BLOCK_ROWS
-"""Rows that one thread takes at once."""
+"""Rows of one task of a thread."""
 LARGE_PRODUCT = 1 << 18
-"""Multiplications from which BLAS uses threads, which cost more than they gain here."""
+"""Number of multiplications from which BLAS uses threads, which cost more than they gain here."""
 
 
 def nearest(X: FloatArray, centers: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
-    """The centre nearest to each point, and its squared distance.
+    """Return the centre nearest to each point, and its squared distance.
 
     Examples
     --------
@@ -49,24 +49,25 @@ def nearest(X: FloatArray, centers: FloatArray) -> tuple[NDArray[np.int64], Floa
     >>> labels.tolist(), squares.tolist()
     ([0, 1], [1.0, 4.0])
     """
-    # Products of numbers far from zero lose digits: with an offset of 1e8, all of a unit distance.
+    # |c|^2 - 2 x.c loses digits far from the origin: with an offset of 1e8, all of a unit distance.
     # So products of centred rows find the nearest centre, and differences give its distance. The
-    # median is not moved by a few centres far from the others, and is one of the centres.
+    # (lower) median is robust against a few far centres, and each coordinate is one of a centre's.
     centers = np.asarray(centers, np.float64)
     shift = np.sort(centers, axis=0)[(len(centers) - 1) // 2]
     centers = centers - shift
     products, norms = np.ascontiguousarray(-2.0 * centers.T), (centers**2).sum(axis=1)
-    # Distances between centres that differ by more than 1e5 are beyond the digits of products.
+    # If distances of centres from the median differ by a factor above 1e5, products are too
+    # inaccurate: compute all distances from differences.
     is_exact = norms.max() > 1e10 * norms.min(initial=np.inf, where=norms > 0.0)
     labels, squares = np.empty(len(X), np.int64), np.empty(len(X))
     is_large = BLOCK_ROWS * centers.size >= LARGE_PRODUCT
 
-    def look(first: int) -> None:
+    def assign(first: int) -> None:
         for start in range(first, min(first + THREAD_ROWS, len(X)), BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
             away = X[block] - shift
             if is_exact:
-                scores = np.stack([squares_from(away, own) for own in centers], axis=1)
+                scores = np.stack([squared_distances(away, own) for own in centers], axis=1)
             else:
                 scores = away @ products + norms
             labels[block] = scores.argmin(axis=1)
@@ -77,21 +78,21 @@ def nearest(X: FloatArray, centers: FloatArray) -> tuple[NDArray[np.int64], Floa
         parts = range(0, len(X), THREAD_ROWS)
         if len(parts) < 2 or num_cores() < 2:
             for first in parts:
-                look(first)
+                assign(first)
         else:
             with ThreadPoolExecutor(num_cores()) as pool:
-                list(pool.map(look, parts))
+                list(pool.map(assign, parts))
     return labels, squares
 
 
 @cache
 def thread_pools() -> ThreadpoolController:
-    """Find the thread pools of this process, once: it takes milliseconds."""
+    """Find the thread pools of this process; cached, because it takes milliseconds."""
     return ThreadpoolController()
 
 
-def squares_from(X: FloatArray, center: FloatArray) -> FloatArray:
-    """Squared distances of points from one, in float64."""
+def squared_distances(X: FloatArray, center: FloatArray) -> FloatArray:
+    """Return squared distances of points from one centre, in float64."""
     away = X - center
     return np.einsum("nd,nd->n", away, away, dtype=np.float64)
 
@@ -99,7 +100,7 @@ def squares_from(X: FloatArray, center: FloatArray) -> FloatArray:
 def draw_centers(
     X: FloatArray, num_clusters: int, method: str, rng: np.random.RandomState, weights: FloatArray
 ) -> FloatArray:
-    """Centres to begin with, ``(k, d)``; points of weight 0 are never drawn."""
+    """Draw initial centres ``(k, d)``; points of weight 0 are never drawn."""
     return STARTS[method](X, num_clusters, rng, weights)
 
 
@@ -109,7 +110,7 @@ def _farthest(
     chosen = [int(rng.choice(len(X), p=weights / weights.sum()))]
     distance = np.where(weights > 0, np.inf, -1.0)
     while len(chosen) < num_clusters:
-        distance = np.minimum(distance, squares_from(X, X[chosen[-1]]))
+        distance = np.minimum(distance, squared_distances(X, X[chosen[-1]]))
         chosen.append(int(distance.argmax()))
     return X[chosen]
 
@@ -126,12 +127,13 @@ def _parallel(
     X: FloatArray, num_clusters: int, rng: np.random.RandomState, weights: FloatArray
 ) -> FloatArray:
     candidates = X[[int(rng.choice(len(X), p=weights / weights.sum()))]]
-    labels, distance = np.zeros(len(X), np.int64), squares_from(X, candidates[0])
+    labels, distance = np.zeros(len(X), np.int64), squared_distances(X, candidates[0])
     for _ in range(ROUNDS):
         mass = weights * distance
         total = mass.sum()
         if total <= 0.0:
             break
+        # Independent draws: about OVERSAMPLING * num_clusters points are expected in each round.
         drawn = rng.random_sample(len(X)) < OVERSAMPLING * num_clusters * mass / total
         if not drawn.any():
             continue
@@ -141,10 +143,10 @@ def _parallel(
         distance = np.minimum(distance, squares)
         candidates = np.vstack([candidates, X[drawn]])
     if len(candidates) < num_clusters:
-        # So few different points, or so bad luck, that there is nothing to choose from.
+        # Too few candidates, for want of distinct points or by chance.
         return _plus_plus(X, num_clusters, rng, weights)
-    held = np.bincount(labels, weights, minlength=len(candidates))
-    return _plus_plus(candidates, num_clusters, rng, held.astype(X.dtype))
+    mass = np.bincount(labels, weights, minlength=len(candidates))
+    return _plus_plus(candidates, num_clusters, rng, mass.astype(X.dtype))
 
 
 STARTS = {"farthest": _farthest, "k-means++": _plus_plus, "k-means||": _parallel}

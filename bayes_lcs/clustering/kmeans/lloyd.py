@@ -1,8 +1,9 @@
-"""Lloyd's algorithm over blocks of points that lie wherever an executor has placed them.
+"""Lloyd's algorithm over batches of points that an executor holds.
 
-Centres go out, weighted sums of the points nearest to each come back and are merged in the order of
-the blocks. Start, stopping rule and what is done with empty clusters are scikit-learn's, so that it
-ends where `sklearn.cluster.KMeans` does, but for rounding.
+Centres are sent to the batches; weighted sums of the points nearest to each centre are returned and
+merged in the order of the batches. Initialisation, stopping rule and treatment of empty clusters
+are those of scikit-learn, so that the result equals that of `sklearn.cluster.KMeans` up to
+rounding.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from scipy.sparse import csr_array
 from bayes_lcs.clustering.kmeans.init import nearest
 from bayes_lcs.clustering.kmeans.point_store import (
     Moments,
-    PointBlock,
+    PointBatch,
     PointStore,
-    keep_points,
+    correct_shift,
     open_points,
-    stored_points,
+    save_points,
 )
 from bayes_lcs.io.formats.parquet_ranges import NumberReader, RowRange
 from bayes_lcs.io.rebatch import rebatch
@@ -31,15 +32,16 @@ from bayes_lcs.runtime.checkpoints import fingerprint
 from bayes_lcs.runtime.executors.base import merge_sums
 from bayes_lcs.runtime.executors.protocol import Executor
 
-__all__ = ["BLOCK_ROWS", "KMeansResult", "LloydOnBlocks"]
+__all__ = ["BLOCK_ROWS", "DistributedLloyd", "KMeansResult"]
 
 FloatArray = NDArray[Any]
 
 BLOCK_ROWS = 1 << 16
+"""Rows of a batch."""
 
 
 class KMeansResult(NamedTuple):
-    """Where a start ended: its centres, their cost, and the iterations that it took."""
+    """Result of a start: centres, their cost, and the number of iterations."""
 
     cluster_centers: FloatArray
     inertia: float
@@ -54,8 +56,8 @@ class _Sums(NamedTuple):
     inertia: float
 
 
-class _Far(NamedTuple):
-    """A point far from its centre, to begin a cluster that has lost all its points."""
+class _FarthestPoint(NamedTuple):
+    """A point far from its centre, the new centre of an empty cluster."""
 
     square: float
     label: int
@@ -63,8 +65,8 @@ class _Far(NamedTuple):
     point: FloatArray
 
 
-class LloydOnBlocks:
-    """Points in blocks, and Lloyd's algorithm on them from any start."""
+class DistributedLloyd:
+    """Lloyd's algorithm on batches of points that an executor holds."""
 
     def __init__(
         self,
@@ -75,84 +77,85 @@ class LloydOnBlocks:
         shift: FloatArray | None = None,
     ) -> None:
         self._executor = executor
-        # As scikit-learn does: distances lose fewer digits around zero.
+        # Points are centred, as in scikit-learn: distances lose fewer digits around zero.
         self._shift = moments.mean if shift is None else shift
         self._spread = float(np.mean(moments.squares)) / moments.num_rows
         self.num_rows = moments.num_rows
         self._placed = executor.place(partial(load, self._shift), keys)
 
     @classmethod
-    def of_array(cls, executor: Executor, X: FloatArray, weights: FloatArray) -> LloydOnBlocks:
-        """Points in memory, which are sent once."""
+    def from_array(cls, executor: Executor, X: FloatArray, weights: FloatArray) -> DistributedLloyd:
+        """Send points in memory to the executor, once."""
         size = BLOCK_ROWS
         slices = [(X[i : i + size], weights[i : i + size]) for i in range(0, len(X), size)]
         return cls(executor, _load, slices, Moments.of(X))
 
     @classmethod
-    def of_files(
+    def from_files(
         cls, executor: Executor, read: NumberReader, ranges: list[list[RowRange]]
-    ) -> LloydOnBlocks:
-        """Points of files, which workers read: for their mean, and to keep them."""
-        found = executor.run(partial(_moments_of_rows, read), ranges)
-        return cls(executor, partial(_load_rows, read), ranges, reduce(Moments.joined, found))
+    ) -> DistributedLloyd:
+        """Let workers read points of files, twice: for the mean, and to hold them in memory."""
+        moments = executor.run(partial(_moments_of_rows, read), ranges)
+        return cls(executor, partial(_load_rows, read), ranges, reduce(Moments.merge, moments))
 
     @classmethod
-    def of_large_files(
+    def from_files_on_disk(
         cls, executor: Executor, read: NumberReader, groups: list[list[RowRange]], folder: Path
-    ) -> LloydOnBlocks:
-        """The same, but kept in a folder, where all workers see them."""
-        first = next(piece for piece in read.batches(groups[0]) if len(piece))
+    ) -> DistributedLloyd:
+        """Let workers read points of files and store them in a folder that all workers share."""
+        first = next(batch for batch in read.batches(groups[0]) if len(batch))
         shift = first.mean(axis=0)
-        keep = partial(_stored_rows, read, folder, shift, BLOCK_ROWS)
-        stored = [one for some in executor.run(keep, groups) for one in some]
-        moments = reduce(Moments.joined, [own for _, own in stored])
-        blocks, shift = stored_points([path for path, _ in stored], shift, moments)
-        return cls(executor, _as_it_is, blocks, moments, shift)
+        store = partial(_store_rows, read, folder, shift, BLOCK_ROWS)
+        stored = [one for some in executor.run(store, groups) for one in some]
+        moments = reduce(Moments.merge, [own for _, own in stored])
+        blocks, shift = correct_shift([path for path, _ in stored], shift, moments)
+        return cls(executor, _identity, blocks, moments, shift)
 
     @classmethod
-    def of_store(cls, executor: Executor, store: PointStore) -> LloydOnBlocks:
-        """Points that were read before."""
+    def from_store(cls, executor: Executor, store: PointStore) -> DistributedLloyd:
+        """Use points of a `PointStore`."""
         assert store.moments is not None
         if store.files:
-            blocks, shift = stored_points(store.files, store.shift, store.moments)
-            return cls(executor, _as_it_is, blocks, store.moments, shift)
-        X = np.concatenate(store.held)
-        return cls.of_array(executor, X, np.ones(len(X)))
+            blocks, shift = correct_shift(store.files, store.shift, store.moments)
+            return cls(executor, _identity, blocks, store.moments, shift)
+        X = np.concatenate(store.batches)
+        return cls.from_array(executor, X, np.ones(len(X)))
 
     def labels(self, centers: FloatArray) -> NDArray[np.int64]:
-        """The nearest centre of each point."""
+        """Return the nearest centre of each point."""
         parts = self._executor.each(self._placed, _labels, centers - self._shift)
         return np.concatenate(parts)
 
     def run(self, start: FloatArray, max_iter: int, tol: float) -> KMeansResult:
-        """Where a start ends."""
+        """Run Lloyd's algorithm from initial centres."""
         centers = start - self._shift
         before: list[str] = []
         num_iter, is_over = 0, False
         while not is_over and num_iter < max_iter:
             num_iter += 1
-            parts = self._executor.each(self._placed, _look, centers)
+            parts = self._executor.each(self._placed, _assign_and_sum, centers)
             sums = reduce(merge_sums, [part for part, _ in parts])
-            new = self._moved(centers, sums)
+            new = self._update_centers(centers, sums)
             shift, centers = float(((new - centers) ** 2).sum()), new
             labels = [digest for _, digest in parts]
-            # Labels that stay the same end it, whatever the tolerance; so do small steps.
+            # Stop when no label changes (by digests, whatever the tolerance) or steps are small.
             is_over = labels == before or shift <= tol * self._spread
             before = labels
-        parts = self._executor.each(self._placed, _look, centers)
+        parts = self._executor.each(self._placed, _assign_and_sum, centers)
         inertia = float(sum(part.inertia for part, _ in parts))
         return KMeansResult(centers + self._shift, inertia, num_iter)
 
     def close(self) -> None:
-        """Let the blocks go."""
+        """Release the batches."""
         self._placed.release()
 
-    def _moved(self, centers: FloatArray, sums: _Sums) -> FloatArray:
+    def _update_centers(self, centers: FloatArray, sums: _Sums) -> FloatArray:
         totals, weights = sums.totals.copy(), sums.weights.copy()
         empty = np.flatnonzero(weights == 0)
         if len(empty):
-            found = self._executor.each(self._placed, _farthest, (centers, len(empty)))
-            far = sorted((one for part in found for one in part), key=lambda one: -one.square)
+            # As in scikit-learn: each empty cluster takes the point farthest from its centre.
+            parts = self._executor.each(self._placed, _farthest, (centers, len(empty)))
+            far = sorted((one for part in parts for one in part), key=lambda one: -one.square)
             for cluster, one in zip(empty, far, strict=False):
                 if one.square == 0.0:
                     break  # there are fewer different points than clusters
@@ -160,13 +163,13 @@ class LloydOnBlocks:
                 totals[cluster] = one.weight * one.point
                 weights[one.label] -= one.weight
                 weights[cluster] = one.weight
-        held = weights > 0
-        moved = centers.copy()
-        moved[held] = totals[held] / weights[held, None]
-        return moved
+        has_points = weights > 0
+        means = centers.copy()
+        means[has_points] = totals[has_points] / weights[has_points, None]
+        return means
 
 
-def _load(shift: FloatArray, key: tuple[FloatArray, FloatArray]) -> PointBlock:
+def _load(shift: FloatArray, key: tuple[FloatArray, FloatArray]) -> PointBatch:
     X, weights = key
     return X - shift, weights
 
@@ -175,39 +178,40 @@ def _moments_of_rows(read: NumberReader, ranges: list[RowRange]) -> Moments:
     return Moments.of(read(ranges))
 
 
-def _load_rows(read: NumberReader, shift: FloatArray, ranges: list[RowRange]) -> PointBlock:
+def _load_rows(read: NumberReader, shift: FloatArray, ranges: list[RowRange]) -> PointBatch:
     X = read(ranges)
     return X - shift, np.ones(len(X))
 
 
-def _stored_rows(
+def _store_rows(
     read: NumberReader, folder: Path, shift: FloatArray, size: int, ranges: list[RowRange]
 ) -> list[tuple[Path, Moments]]:
     blocks = rebatch(read.batches(ranges), size)
-    return [(keep_points(block - shift, folder), Moments.of(block)) for block in blocks]
+    return [(save_points(block - shift, folder), Moments.of(block)) for block in blocks]
 
 
-def _as_it_is(_: FloatArray, block: PointBlock) -> PointBlock:
+def _identity(_: FloatArray, block: PointBatch) -> PointBatch:
     return block
 
 
-def _labels(centers: FloatArray, block: PointBlock) -> NDArray[np.int64]:
+def _labels(centers: FloatArray, block: PointBatch) -> NDArray[np.int64]:
     return nearest(open_points(block)[0], centers)[0]
 
 
-def _look(centers: FloatArray, block: PointBlock) -> tuple[_Sums, str]:
-    """Sums of a block, and a digest of which centre is nearest to each point."""
+def _assign_and_sum(centers: FloatArray, block: PointBatch) -> tuple[_Sums, str]:
+    """Return the sums of a batch, and a digest of its labels."""
     X, weights = open_points(block)
     labels, squares = nearest(X, centers)
+    # Assignment matrix with the weights as entries: its product with X sums the points by centre.
     shares = csr_array((weights, labels, np.arange(len(X) + 1)), (len(X), len(centers)))
-    held = np.bincount(labels, weights, minlength=len(centers))
-    return _Sums(shares.T @ X, held, float(weights @ squares)), fingerprint(labels)
+    totals = np.bincount(labels, weights, minlength=len(centers))
+    return _Sums(shares.T @ X, totals, float(weights @ squares)), fingerprint(labels)
 
 
-def _farthest(params: tuple[FloatArray, int], block: PointBlock) -> list[_Far]:
+def _farthest(params: tuple[FloatArray, int], block: PointBatch) -> list[_FarthestPoint]:
     (centers, count), (X, weights) = params, open_points(block)
     labels, squares = nearest(X, centers)
     return [
-        _Far(float(squares[i]), int(labels[i]), float(weights[i]), X[i].copy())
+        _FarthestPoint(float(squares[i]), int(labels[i]), float(weights[i]), X[i].copy())
         for i in np.argsort(-squares, kind="stable")[:count]
     ]

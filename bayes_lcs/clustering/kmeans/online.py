@@ -1,4 +1,4 @@
-"""k-means in one pass over rows that may never end, as a scikit-learn estimator."""
+"""Online k-means: one pass over a stream of rows, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ FloatArray = NDArray[np.float64]
 
 
 class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Centres that move with every row; several restarts share one pass.
+    """Online k-means: centres are updated with every row; several restarts share one pass.
 
-    Rows are shuffled within a buffer. The first buffer gives each restart its start; a random
-    sample of all rows so far is held back, and the restart that is cheapest on it is the one taken.
+    Rows are shuffled within a buffer. Initial centres are drawn from the first buffer. A random
+    sample of all rows so far is the hold-out; the restart with the lowest cost on it is used.
 
     Parameters
     ----------
@@ -36,29 +36,29 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_init : int, default=8
         Number of restarts, in the same pass.
     init : {"k-means++", "farthest", "k-means||"}, default="k-means++"
-        How starts are drawn from the first buffer.
+        Method that draws initial centres from the first buffer.
     decay : float, default=1.0
-        A centre that has been given rows of weight n is moved by a share of 1 / n if ``decay`` is
-        1, else of ``(n + 1) ** -decay``; more than a half, so that steps become small enough.
+        Step size of a centre with rows of weight n: 1 / n if ``decay`` is 1, otherwise
+        ``(n + 1) ** -decay``. It must exceed a half, so that steps shrink fast enough.
     buffer_size : int, default=10000
-        Rows that are shuffled together.
+        Number of rows that are shuffled together.
     holdout_size : int, default=1000
-        Rows held back to choose among restarts; at most a tenth of those so far.
+        Number of hold-out rows for choosing among restarts; at most a tenth of the rows so far.
     random_state : int, RandomState instance or None, default=None
         Seed.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Centres of the restart that is taken.
+        Centres of the best restart.
     all_centers_ : ndarray of shape (n_init, n_clusters, n_features)
         Centres of all restarts.
     holdout_costs_ : ndarray of shape (n_init,)
-        Mean squared distance of the rows held back, for each restart.
+        Mean squared distance of the hold-out rows, for each restart.
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row; after `fit` only.
     n_samples_seen_ : int
-        Rows so far.
+        Number of rows so far.
     n_features_in_ : int
         Number of columns.
 
@@ -105,16 +105,16 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OnlineKMeans:
-        """One pass over all rows, in a random order.
+        """Fit in one pass over all rows, in random order.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         y : None
-            Not looked at.
+            Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
+            Weights of the rows.
 
         Returns
         -------
@@ -125,32 +125,33 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._validate_params()
         for name in ("_state", "n_samples_seen_"):
             self.__dict__.pop(name, None)
-        rows, weights = self._checked(X, sample_weight, reset=True)
-        self._begin()
+        rows, weights = self._validate(X, sample_weight, reset=True)
+        self._reset()
         order = self._rng.permutation(len(rows))
-        self._take(rows[order], weights[order])
+        self._update(rows[order], weights[order])
         self.labels_ = self.predict(X)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OnlineKMeans:
-        """Go on with more rows; the first batch must hold a row for each cluster."""
+        """Update the centres with more rows; the first batch needs a row for each cluster."""
         del y
         self._validate_params()
         first = not hasattr(self, "n_samples_seen_")
-        rows, weights = self._checked(X, sample_weight, reset=first)
+        rows, weights = self._validate(X, sample_weight, reset=first)
         if first:
-            self._begin()
-        self._take(rows, weights)
+            self._reset()
+        self._update(rows, weights)
         return self
 
     def fit_stream(self, batches: Iterable[Any] | str | PathLike[str]) -> OnlineKMeans:
-        """`partial_fit` of every batch: arrays, frames, record batches of pyarrow, or a file.
+        """Call `partial_fit` on every batch of a stream or file.
 
         Parameters
         ----------
         batches
-            Batches in the order in which they come; or the path of a CSV or Parquet file of
-            numbers, or of a folder of them, which is read once (:func:`bayes_lcs.number_blocks`).
+            Batches in order: arrays, frames or record batches of pyarrow. Or the path of a CSV or
+            Parquet file of numbers, or of a folder of them, which is read once
+            (:func:`bayes_lcs.number_blocks`).
 
         Returns
         -------
@@ -163,24 +164,26 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """The nearest cluster of each row."""
+        """Return the nearest cluster of each row."""
         check_is_fitted(self)
-        return nearest(self._checked(X, None, reset=False)[0], self.cluster_centers_)[0]
+        return nearest(self._validate(X, None, reset=False)[0], self.cluster_centers_)[0]
 
     def anomaly_score(self, X: Any) -> FloatArray:
-        """Distance of each row to the nearest centre; more is stranger."""
+        """Return the distance of each row to the nearest centre; higher is more anomalous."""
         check_is_fitted(self)
-        rows = self._checked(X, None, reset=False)[0]
+        rows = self._validate(X, None, reset=False)[0]
         return np.asarray(np.sqrt(nearest(rows, self.cluster_centers_)[1]))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the weighted sum of squared distances to the nearest centre."""
+        """Return minus the weighted sum of squared distances to the nearest centre."""
         del y
         check_is_fitted(self)
-        rows, weights = self._checked(X, sample_weight, reset=False)
+        rows, weights = self._validate(X, sample_weight, reset=False)
         return -float(weights @ nearest(rows, self.cluster_centers_)[1])
 
-    def _checked(self, X: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray]:
+    def _validate(
+        self, X: Any, sample_weight: Any, *, reset: bool
+    ) -> tuple[FloatArray, FloatArray]:
         names = None if reset else getattr(self, "feature_names_in_", ())
         X = numeric_rows(X, names)
         rows = validate_data(self, X, dtype=np.float64, order="C", reset=reset)
@@ -189,7 +192,7 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         )
         return rows, weights
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._rng = np.random.RandomState(
             check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         )
@@ -199,13 +202,13 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self._kept_rows = np.empty((0, self.n_features_in_))
         self._kept_weights = np.empty(0)
 
-    def _take(self, rows: FloatArray, weights: FloatArray) -> None:
+    def _update(self, rows: FloatArray, weights: FloatArray) -> None:
         for first in range(0, len(rows), self.buffer_size):
             part = slice(first, first + self.buffer_size)
-            self._take_buffer(rows[part], weights[part])
+            self._update_buffer(rows[part], weights[part])
         if self._kept_weights.any():
             rows, weights = self._kept_rows, self._kept_weights
-        # Else there are no rows held back, and those of the last batch decide.
+        # Without hold-out rows, compare restarts on the last batch.
         costs = [
             float(np.average(nearest(rows, centers)[1], weights=weights))
             for centers in self._state.centers
@@ -214,7 +217,7 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.all_centers_ = self._state.centers
         self.cluster_centers_ = self._state.centers[int(np.argmin(costs))]
 
-    def _take_buffer(self, rows: FloatArray, weights: FloatArray) -> None:
+    def _update_buffer(self, rows: FloatArray, weights: FloatArray) -> None:
         from bayes_lcs.clustering.kmeans import online_kernel
 
         order = self._rng.permutation(len(rows))
@@ -230,18 +233,20 @@ class OnlineKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             ]
             self._state = online_kernel.init(np.stack(starts))
         self.n_samples_seen_ += len(rows)
-        rows, weights = self._hold_back(rows, weights)
+        rows, weights = self._update_holdout(rows, weights)
         self._state = online_kernel.online_pass(self._state, rows, weights, float(self.decay))
 
-    def _hold_back(self, rows: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Keep the rows of the highest random keys so far; the others are for training."""
+    def _update_holdout(
+        self, rows: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Keep the rows with the highest random keys as hold-out; return the others."""
         keys = np.concatenate([self._kept_keys, self._rng.random_sample(len(rows))])
         rows = np.concatenate([self._kept_rows, rows])
         weights = np.concatenate([self._kept_weights, weights])
         size = min(self.holdout_size, self.n_samples_seen_ // 10)
-        kept = np.zeros(len(keys), bool)
+        in_holdout = np.zeros(len(keys), bool)
         if size:
-            kept[np.argpartition(keys, len(keys) - size)[-size:]] = True
-        self._kept_keys, self._kept_rows = keys[kept], rows[kept]
-        self._kept_weights = weights[kept]
-        return rows[~kept], weights[~kept]
+            in_holdout[np.argpartition(keys, len(keys) - size)[-size:]] = True
+        self._kept_keys, self._kept_rows = keys[in_holdout], rows[in_holdout]
+        self._kept_weights = weights[in_holdout]
+        return rows[~in_holdout], weights[~in_holdout]

@@ -1,4 +1,4 @@
-"""Blocks of points, in memory or on disk, and their moments."""
+"""Batches of points, in memory or on disk, and their moments."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from bayes_lcs.runtime.array_store import open_arrays, save_arrays
 
 __all__ = [
     "Moments",
-    "PointBlock",
+    "PointBatch",
     "PointStore",
-    "StoredPoints",
-    "keep_points",
+    "PointsOnDisk",
+    "correct_shift",
     "open_points",
-    "stored_points",
+    "save_points",
 ]
 
 FloatArray = NDArray[Any]
 
-FAR = 2.0
-"""Standard deviations from the mean of all points."""
+MAX_SHIFT_ERROR = 2.0
+"""Largest accepted distance of the shift from the mean of all points, in standard deviations."""
 
 
 class Moments(NamedTuple):
@@ -38,16 +38,16 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, X: FloatArray) -> Moments:
-        """Those of some points."""
+        """Compute the moments of points."""
         return cls(len(X), X.mean(axis=0), np.var(X, axis=0) * len(X))
 
-    def joined(self, other: Moments) -> Moments:
-        """Of two sets of points together (Chan, Golub and LeVeque 1983).
+    def merge(self, other: Moments) -> Moments:
+        """Return the moments of two sets of points together (Chan, Golub and LeVeque 1983).
 
         Examples
         --------
         >>> a, b = np.array([[1.0], [2.0]]), np.array([[6.0]])
-        >>> Moments.of(a).joined(Moments.of(b))
+        >>> Moments.of(a).merge(Moments.of(b))
         Moments(num_rows=3, mean=array([3.]), squares=array([14.]))
         """
         size, apart = self.num_rows + other.num_rows, other.mean - self.mean
@@ -56,85 +56,85 @@ class Moments(NamedTuple):
         return Moments(size, mean, self.squares + other.squares + between)
 
 
-class StoredPoints(NamedTuple):
-    """Points of weight 1 in a file; they are still to be moved by ``rest``, unless it is None."""
+class PointsOnDisk(NamedTuple):
+    """Points of weight 1 in a file; ``correction``, unless None, is to be subtracted from them."""
 
     path: Path
-    rest: FloatArray | None
+    correction: FloatArray | None
 
 
-PointBlock = tuple[FloatArray, FloatArray] | StoredPoints
-"""Points and their weights, or where they are."""
+PointBatch = tuple[FloatArray, FloatArray] | PointsOnDisk
+"""Points and their weights, in memory or on disk."""
 
 
-def keep_points(X: FloatArray, folder: Path) -> Path:
-    """Write points to a file of their own."""
-    # A block that was lost may be made again while its old worker still writes.
+def save_points(X: FloatArray, folder: Path) -> Path:
+    """Write points to a new file."""
+    # The name is unique: a lost batch may be written again while its old worker still writes.
     path = folder / f"points-{uuid4().hex}.rows"
     save_arrays(path, {"points": X})
     return path
 
 
-def open_points(block: PointBlock) -> tuple[FloatArray, FloatArray]:
-    """Points and their weights; a file that was changed is refused."""
-    if not isinstance(block, StoredPoints):
+def open_points(block: PointBatch) -> tuple[FloatArray, FloatArray]:
+    """Return points and their weights; raise `DataError` if their file was changed."""
+    if not isinstance(block, PointsOnDisk):
         return block
     try:
         X = open_arrays(block.path)["points"]
     except DataError as error:
         raise DataError(
-            f"a block of points that was kept here {error.message}; all workers must see this "
-            "folder. Fit again",
+            f"a batch of points in this file {error.message}; fit again, with a folder that all "
+            "workers can read",
             file=error.file,
         ) from None
-    return X if block.rest is None else X - block.rest, np.ones(len(X))
+    return X if block.correction is None else X - block.correction, np.ones(len(X))
 
 
-def stored_points(
+def correct_shift(
     paths: Sequence[Path], shift: FloatArray, moments: Moments
-) -> tuple[list[PointBlock], FloatArray]:
-    """Points that were moved by ``shift`` as they were written, and by what they are in the end.
+) -> tuple[list[PointBatch], FloatArray]:
+    """Return the stored batches, and the final shift of their points.
 
-    Distances lose digits far from zero. A shift that turned out to be far from the mean is put
-    right whenever points are read; one that did not is good enough.
+    Points were written less ``shift``. Distances lose digits far from zero, so a shift that turns
+    out to be far from the mean is corrected whenever points are read.
     """
     away = moments.mean - shift
     spread = np.sqrt(moments.squares / moments.num_rows)
-    is_near = bool(np.all(np.abs(away) <= FAR * spread))
-    rest = None if is_near else away
-    return [StoredPoints(path, rest) for path in paths], shift if is_near else moments.mean
+    is_near = bool(np.all(np.abs(away) <= MAX_SHIFT_ERROR * spread))
+    correction = None if is_near else away
+    return [PointsOnDisk(path, correction) for path in paths], shift if is_near else moments.mean
 
 
 class PointStore:
-    """Blocks that are added one after the other: in memory, and on disk once they are too many.
+    """Growing list of batches: in memory, and on disk once they exceed ``memory``.
 
-    On disk they are moved by the mean of the first block; see `stored_points`.
+    On disk, points are shifted by the mean of the first batch; see `correct_shift`.
 
     Parameters
     ----------
     memory
         Bytes that points may take in memory.
     folder
-        Where they are kept beyond that.
+        Folder for points beyond that.
     """
 
     def __init__(self, memory: int, folder: Path) -> None:
         self._memory, self._folder = memory, folder
-        self.held: list[FloatArray] = []
+        self.batches: list[FloatArray] = []
         self.files: list[Path] = []
         self.moments: Moments | None = None
         self.shift: FloatArray = np.zeros(0)
         self._size = 0
 
     def add(self, X: FloatArray) -> None:
-        """Take a block in."""
+        """Add a batch."""
         own = Moments.of(X)
         if self.moments is None:
             self.shift, self.moments = own.mean, own
         else:
-            self.moments = self.moments.joined(own)
-        self.held.append(X)
+            self.moments = self.moments.merge(own)
+        self.batches.append(X)
         self._size += X.nbytes
         if self._size > self._memory:
-            self.files += [keep_points(block - self.shift, self._folder) for block in self.held]
-            self.held = []
+            self.files += [save_points(batch - self.shift, self._folder) for batch in self.batches]
+            self.batches = []

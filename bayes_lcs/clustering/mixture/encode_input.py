@@ -24,7 +24,7 @@ from bayes_lcs.io.frames import as_frame, select_known
 from bayes_lcs.io.open_tables import is_streamed
 from bayes_lcs.io.options import Notes, add_empty_cell, as_list
 
-__all__ = ["WeightedRows", "code_input", "decoded"]
+__all__ = ["WeightedRows", "encode_input", "inverse_transform"]
 
 FloatArray = NDArray[np.float64]
 Categories = list[NDArray[Any]]
@@ -42,7 +42,7 @@ class WeightedRows(NamedTuple):
         return float(self.table.num_rows if self.weights is None else self.weights.sum())
 
 
-def code_input(
+def encode_input(
     estimator: Any,
     X: Any,
     sample_weight: Any,
@@ -50,20 +50,20 @@ def code_input(
     known: Categories | None,
     more: Categories | None = None,
 ) -> tuple[WeightedRows, Categories]:
-    """Return rows with positive weight, encoded, and the values of the columns.
+    """Return the encoded rows with positive weight, and the categories of the columns.
 
     Parameters
     ----------
     estimator
-        Has ``categories``, ``categorical``, ``missing_values`` and ``handle_unknown``; learns its
-        columns' names.
+        Estimator with ``categories``, ``categorical``, ``missing_values`` and ``handle_unknown``.
+        Its column names are set when the categories are learned.
     known
-        Values of the columns, or None to learn them.
+        Categories of the columns, or None to learn them.
     more
-        Values that are among those learned even if they do not occur.
+        Categories to include among those learned, even if they do not occur.
     """
     reset = known is None
-    # Reading a file has announced its missing cells.
+    # Missing cells of files were reported on reading.
     notes = Notes() if reset and not is_streamed(X) else None
     if not issparse(X):
         names = None if reset else getattr(estimator, "feature_names_in_", None)
@@ -80,18 +80,18 @@ def code_input(
     if issparse(X):
         matrix = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None)
         if weights is not None:
-            matrix, weights = _positive(matrix, weights)
+            matrix, weights = _drop_zero_weights(matrix, weights)
         if known is not None:
             table = encode_sparse_by(matrix, known, missing, unknown=unknown)
             return WeightedRows(table, weights), known
         values = np.array([0, 1], np.int64)
         return WeightedRows(encode_sparse(matrix), weights), [values] * matrix.shape[1]
-    columns, names = _columns(estimator, X, reset=reset)
+    columns, names = _validate_columns(estimator, X, reset=reset)
     if weights is not None:
-        columns, weights = _positive_columns(columns, weights)
+        columns, weights = _drop_zero_weight_columns(columns, weights)
     if known is None:
         if not isinstance(estimator.categories, str):
-            known = _given_categories(estimator.categories, len(columns))
+            known = _check_categories(estimator.categories, len(columns))
         else:
             unknown = "missing"
             known = [
@@ -114,16 +114,17 @@ def _check_measurements(values: Categories, names: Sequence[Any], categorical: A
     declared = {str(name) for name in as_list(categorical or ())}
     for name in declared:
         if name not in map(str, names):
-            raise DataError("categorical= names a column that is not there", column=name)
+            raise DataError("categorical= names a column that X does not have", column=name)
     check_measurements(dict(zip(map(str, names), values, strict=True)), declared)
 
 
-def decoded(rows: NDArray[np.int64], categories: Categories) -> NDArray[Any]:
-    """Return rows of codes as rows of values.
+def inverse_transform(rows: NDArray[np.int64], categories: Categories) -> NDArray[Any]:
+    """Decode rows of codes to rows of values.
 
     Examples
     --------
-    >>> decoded(np.array([[1, 0]]), [np.array([3, 7]), np.array(["a"], dtype=object)]).tolist()
+    >>> categories = [np.array([3, 7]), np.array(["a"], dtype=object)]
+    >>> inverse_transform(np.array([[1, 0]]), categories).tolist()
     [[7, 'a']]
     """
     numbers = all(values.dtype.kind in "biuf" for values in categories)
@@ -134,7 +135,7 @@ def decoded(rows: NDArray[np.int64], categories: Categories) -> NDArray[Any]:
     return result
 
 
-def _columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[Any], list[str]]:
+def _validate_columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[Any], list[str]]:
     if isinstance(X, pd.DataFrame):
         if X.columns.has_duplicates:
             twice = X.columns[X.columns.duplicated()][0]
@@ -144,7 +145,7 @@ def _columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[Any], list[st
             what = "sample" if not len(X) else "feature"
             raise ValueError(f"Found array with 0 {what}(s) while a minimum of 1 is required.")
         return [X.iloc[:, f] for f in range(X.shape[1])], [str(name) for name in X.columns]
-    # In a list, NumPy would turn None and NaN beside strings into strings.
+    # NumPy would turn None and NaN in a list with strings into strings.
     dtype = None if hasattr(X, "__array__") else object
     array = validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=False)
     names = [f"x{f}" for f in range(array.shape[1])]
@@ -152,19 +153,25 @@ def _columns(estimator: Any, X: Any, *, reset: bool) -> tuple[list[Any], list[st
     return columns, names
 
 
-def _positive(matrix: Any, weights: FloatArray) -> tuple[Any, FloatArray]:
-    kept = np.flatnonzero(weights > 0)
-    return (matrix, weights) if len(kept) == len(weights) else (matrix[kept], weights[kept])
+def _drop_zero_weights(matrix: Any, weights: FloatArray) -> tuple[Any, FloatArray]:
+    positive = np.flatnonzero(weights > 0)
+    return (
+        (matrix, weights)
+        if len(positive) == len(weights)
+        else (matrix[positive], weights[positive])
+    )
 
 
-def _positive_columns(columns: list[Any], weights: FloatArray) -> tuple[list[Any], FloatArray]:
-    kept = weights > 0
-    if kept.all():
+def _drop_zero_weight_columns(
+    columns: list[Any], weights: FloatArray
+) -> tuple[list[Any], FloatArray]:
+    positive = weights > 0
+    if positive.all():
         return columns, weights
-    return [column[kept] for column in columns], weights[kept]
+    return [column[positive] for column in columns], weights[positive]
 
 
-def _given_categories(categories: Any, num_columns: int) -> Categories:
+def _check_categories(categories: Any, num_columns: int) -> Categories:
     if len(categories) != num_columns:
         raise ValueError(f"categories lists {len(categories)} columns, but X has {num_columns}")
     known = []
@@ -179,6 +186,6 @@ def _given_categories(categories: Any, num_columns: int) -> Categories:
 
 
 def _union(old: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    """Return the old values, then new ones that are not among them."""
+    """Append to the old values the new ones that are not among them."""
     fresh = new[pd.Index(old).get_indexer(pd.Index(new)) < 0]
     return np.concatenate([old, fresh]) if len(fresh) else old

@@ -1,7 +1,7 @@
 """Mixture clustering of categorical rows, as a scikit-learn estimator.
 
-The estimator encodes ``X``, lays the rows out for EM (`PatternPlan`), in this process or on an
-executor, and runs EM (`bayes_lcs.inference.em.em`) from several starts at once.
+The estimator encodes ``X``, lays out the rows for EM (`RowLayout`), in this process or on an
+executor, and runs EM (`bayes_lcs.inference.em.em`) from several starts together.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from bayes_lcs.clustering.mixture.encode_input import WeightedRows, code_input, decoded
+from bayes_lcs.clustering.mixture.encode_input import WeightedRows, encode_input, inverse_transform
 from bayes_lcs.clustering.mixture.fit import (
-    Before,
     FittedMixture,
-    RowsInMemory,
+    InMemoryData,
+    WarmStart,
     best_result,
-    e_step_of,
+    compute_statistics,
     fit_mixture,
+    make_e_step,
     row_sums,
-    statistics_of,
 )
-from bayes_lcs.clustering.mixture.out_of_core import rows_of_files
+from bayes_lcs.clustering.mixture.out_of_core import open_out_of_core
 from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.data.rows.encoded_dataset import CodedFiles
 from bayes_lcs.inference.em import information_criteria
 from bayes_lcs.inference.em.online import StepwiseState, stepwise_init, stepwise_step
 from bayes_lcs.inference.em.row_densities import log_density, map_rows, responsibilities
-from bayes_lcs.inference.em.row_layout import PatternPlan, plan_rows
+from bayes_lcs.inference.em.row_layout import RowLayout, lay_out_rows
 from bayes_lcs.io.options import CsvOptions, MissingValues, add_empty_cell
 from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
@@ -48,77 +48,78 @@ __all__ = ["MixtureClusterer"]
 
 FloatArray = NDArray[np.float64]
 
-MOST_ROWS_IN_DOUBLE = 1 << 15
-"""With ``precision="auto"``, more distinct rows than these are worked on in mixed precision."""
+MAX_ROWS_IN_DOUBLE = 1 << 15
+"""With ``precision="auto"``, data with more distinct rows are fitted in mixed precision."""
 
 
 class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
-    """Clusters of categorical rows: a mixture of products of multinomials, fitted by EM.
+    """Mixture of products of multinomials for categorical rows, fitted by EM.
 
-    Also known as latent class analysis, AutoClass, or naive Bayes with a hidden class. The start is
-    by default that of Meek, Thiesson and Heckerman (2002); their stopping rule is
+    Also known as latent class analysis, AutoClass, or naive Bayes with a hidden class. The default
+    start is that of Meek, Thiesson and Heckerman (2002); their stopping rule is
     ``stopping="relative", tol=1e-5``, with ``acceleration=None``.
 
     Parameters
     ----------
     n_components : int, "auto", or iterable of int, default=8
-        Number of clusters. Several numbers are all tried, and ``criterion`` chooses; ``"auto"``
-        tries 1, 2, 3, ... until two in a row are no better.
+        Number of clusters. If several numbers are given, all are fitted and ``criterion`` selects
+        one; ``"auto"`` tries 1, 2, 3, ... until two in a row do not improve it.
     criterion : {"bic", "icl", "cheeseman_stutz"}, default="bic"
-        What chooses among several numbers of components.
+        Criterion that selects the number of components.
     prior : float, default=1.0
         Parameter of the Dirichlet priors of weights and values; probabilities are then (count +
         prior) / (total + prior * number of values), the posterior mode in natural parameters. 0 is
         maximum likelihood.
     init : {"perturbed", "random"} or (weights, probabilities), default="perturbed"
-        ``"perturbed"``: equal weights, and a single-component fit perturbed a little for every
+        ``"perturbed"``: equal weights, and a slightly perturbed single-component fit for every
         component; ``"random"``: components drawn far apart; or the parameters themselves, as in
         ``weights_`` and ``probabilities_``.
     n_init : int, default=1
-        Number of starts, run together. All results are kept in ``results_``; the one with the
-        highest posterior is taken.
+        Number of starts, run together. ``results_`` holds the results of all; the one with the
+        highest posterior is used.
     max_iter : int, default=1000
-        Most passes over the rows that a start may make. `fit` and `fit_file` warn
-        (``ConvergenceWarning``) if they are not enough.
+        Maximum number of passes over the rows for each start. `fit` and `fit_file` issue a
+        ``ConvergenceWarning`` if EM has not converged by then.
     stopping : {"absolute", "relative"}, default="absolute"
-        With ``"absolute"`` EM has converged when the log posterior is, by estimate, at most ``tol``
-        nats below the maximum that the start leads to. With ``"relative"`` it has when the last
-        improvement is less than ``tol`` times the whole one since the start, or since the fit of a
-        single component if the start is better; little may be said of the distance to the maximum.
+        With ``"absolute"``, EM has converged when the log posterior is estimated to be at most
+        ``tol`` nats below the maximum that the start leads to. With ``"relative"``, it has
+        converged when the last improvement is less than ``tol`` times the total improvement since
+        the start (or since the single-component fit, if the start is better); this says little
+        about the distance to the maximum.
     tol : float, default=1e-3
         Tolerance of ``stopping``. An objective that is 0.001 nats too low moves no parameter by
-        more than about 0.05 of its standard error. Weights of less than one a row count as rows.
+        more than about 0.05 of its standard error. If the mean weight of the rows is below one,
+        ``tol`` is scaled by it.
     acceleration : {"squarem"} or None, default="squarem"
-        Extrapolate EM steps after ten plain ones, where this does not lower the log posterior; None
-        is plain EM.
+        Extrapolate EM steps after ten plain ones, unless this lowers the log posterior; None means
+        plain EM.
     warm_start : bool, default=False
-        Whether `fit` begins at the present parameters, if there are any. Probabilities of zero,
-        which EM cannot change, begin a little above.
+        Whether `fit` starts from the current parameters, if there are any. Probabilities of zero,
+        which EM cannot change, are raised slightly.
     categories : "auto" or list of array-like, default="auto"
-        Values of each column. ``"auto"`` takes those that occur. Likelihoods of fits are
-        comparable only if they know the same values: give them where rows may hold more.
+        Values of each column. ``"auto"`` uses the values that occur. Likelihoods of fits are
+        comparable only if their categories are the same: give them if other rows may have more.
     categorical : bool or list of column names, default=False
-        Columns that are categories although they hold many numbers that are not whole; True for
-        all. Without it such a column is refused: it is a measurement.
+        Columns to treat as categories although they have many values that are not whole numbers;
+        True means all columns. Without it such a column, a measurement, is an error.
     missing_values : scalar, sequence of scalars or None, default=None
-        Values that mean "missing" beside None, NaN and the empty text, such as -1, which is the
-        text "-1", too. None stands for the texts NA, N/A, NaN, NULL and ?, in any case.
+        Values that mean "missing" besides None, NaN and the empty text; -1 also matches the text
+        "-1". None stands for the texts NA, N/A, NaN, NULL and ?, in upper or lower case.
     handle_unknown : {"missing", "error"}, default="missing"
-        What a value not among the categories is, after fitting: missing with a warning that
-        counts it, or an error.
+        Treatment, after fitting, of a value that is not among the categories: as missing, with a
+        warning that counts such values, or as an error.
     precision : {"auto", "mixed", "double"}, default="auto"
         ``"double"`` computes in float64. ``"mixed"`` has float32 responsibilities and float64
         sums, and takes half the time. ``"auto"`` is mixed for more than 32,768 distinct rows.
     decay : float, default=0.6
-        Of `partial_fit`: the step of batch t is ``(t + 2) ** -decay``.
+        Step size of `partial_fit`: that of batch t is ``(t + 2) ** -decay``.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
     executor : Executor or None, default=None
-        Where `fit` and `partial_fit` work on the rows, from `bayes_lcs.executor`; None is this
-        process, on all cores. Results are the same but for rounding. Clones share it, `save` leaves
-        it out.
+        Executor from `bayes_lcs.executor` for `fit` and `partial_fit`; None means all cores of
+        this process. Results are equal up to rounding. Clones share it; `save` leaves it out.
     verbose : bool or None, default=False
-        Whether to show a progress bar; None shows one on a terminal.
+        Whether to show a progress bar; None shows one if the output is a terminal.
 
     Attributes
     ----------
@@ -136,36 +137,35 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Estimated distance of ``log_posterior_`` from the maximum that the start leads to, in nats;
         infinite if EM steps did not yet shrink.
     n_iter_ : int
-        Passes over the rows of the start that was taken.
+        Number of passes over the rows of the best start.
     trace_ : ndarray
-        Its log posterior at each pass that was kept: the log-likelihood plus the log density of
-        the prior in natural parameters; with ``prior=0``, the log-likelihood.
+        Log posterior of the best start after each accepted step: the log-likelihood plus the log
+        density of the prior in natural parameters; with ``prior=0``, the log-likelihood.
     log_posterior_, log_likelihood_ : float
-        At the last pass of `fit`; `partial_fit` does not change them.
+        Values at the last pass of `fit`; `partial_fit` does not change them.
     results_ : list of EMResult
-        Of all starts (of the number of components that was chosen).
+        Results of all starts (for the selected number of components).
     criterion_scores_ : dict
-        Score of each number of components tried, if several were.
-    plan_ : PatternPlan or None
-        How the rows were laid out; its repr says what was chosen. None where an executor has laid
-        out blocks of rows.
+        Score of each number of components, if several were tried.
+    plan_ : RowLayout or None
+        Layout of the rows; its repr summarises it. None if an executor laid out batches of rows.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, if all are strings.
+        Names of the columns, if all are strings.
 
     Notes
     -----
-    Every distinct value of a column is a category, whole numbers too; cut measurements into bins
-    first. Missing cells are summed out; a negative number is a value unless ``missing_values`` says
-    otherwise. Sparse matrices must hold zeros and ones. Rows of weight 0 are ignored.
+    Every distinct value of a column is a category, also of whole numbers; bin measurements first.
+    Missing cells are summed out; a negative number is a value unless listed in ``missing_values``.
+    Sparse matrices must contain zeros and ones. Rows of weight 0 are ignored.
 
     `fit` and `predict` take pandas, polars and Arrow frames, arrays and sparse matrices; `predict`
     also takes the path of a file, and `fit_file` files larger than memory. Numbers match by value:
     1 and 1.0 are one category.
 
     If EM runs out of iterations, the parameters are one step further than the last entry of
-    ``trace_``: their own log posterior would cost another pass.
+    ``trace_``: their log posterior would cost another pass.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     }
 
     categories_: list[NDArray[Any]]
-    plan_: PatternPlan | None
+    plan_: RowLayout | None
     _fitted_weight: float
     _stepwise: StepwiseState | None
 
@@ -259,7 +259,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
-            Numbers, strings or categories; or zeros and ones in a sparse matrix.
+            Rows of numbers, strings or categories; a sparse matrix must contain zeros and ones.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -274,13 +274,13 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self._validate_params()
         before = None
         if self.warm_start and hasattr(self, "weights_"):
-            before = Before(self.categories_, self._parameters, self._fitted_weight)
-        data = self._code(X, sample_weight, reset=True, before=before)
+            before = WarmStart(self.categories_, self._parameters, self._fitted_weight)
+        data = self._encode(X, sample_weight, reset=True, before=before)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
-        with e_step_of(data, self.executor, self._precision) as (e_step, self.plan_):
-            known = RowsInMemory(data)
-            self._keep(fit_mixture(self, known, e_step, rng, before, self.categories_))
+        with make_e_step(data, self.executor, self._precision) as (e_step, self.plan_):
+            rows = InMemoryData(data)
+            self._set_result(fit_mixture(self, rows, e_step, rng, before, self.categories_))
         self._fitted_weight = data.total
         self._stepwise = None
         return self
@@ -300,32 +300,31 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     ) -> MixtureClusterer:
         r"""Fit the mixture to files that need not fit into memory.
 
-        One pass over the files encodes their rows and learns the values of every column; the
-        encoded rows are kept on disk in blocks, which the workers read. The result is that of
-        `fit` on the same rows, but for rounding.
+        One pass over the files encodes their rows and learns the values of every column. The
+        encoded rows are stored on disk in batches, which the workers read. The result equals that
+        of `fit` on the same rows up to rounding.
 
         Parameters
         ----------
         path
             A CSV or Parquet file, or a folder of such files with the same columns of the same
             types, which are read in the order of their names; or anything else that
-            `bayes_lcs.row_source` reads in pieces, such as Arrow data sets and Dask dataframes, or
-            a source of it. What `bayes_lcs.code_files` made is not coded again.
+            `bayes_lcs.row_source` reads in batches, such as Arrow data sets and Dask dataframes, or
+            a source that it returned. Files encoded by `bayes_lcs.code_files` are used as they are.
         features, ignore
-            The columns to use, or those to leave out.
+            Columns to use, or columns to leave out.
         missing_values
             Cells that mean "missing", as in `bayes_lcs.read_grouped`; by default those of the
             clusterer.
         encoding, delimiter, header
-            Of text files, as in `bayes_lcs.read_grouped`.
+            Options for text files, as in `bayes_lcs.read_grouped`.
         memory
-            Bytes that rows laid out for EM may take; if they would take more they are laid out on
-            disk, and read at each pass. What one block takes, and Python with its libraries, is not
-            counted.
+            Bytes that the row layout for EM may take. A larger layout is stored on disk and read
+            at each pass. One batch, and Python with its libraries, come on top.
         folder
-            Where coded and laid out rows are kept while fitting, in a folder of their own that is
-            removed at the end; by default where the system keeps temporary files. Workers on other
-            machines must see it.
+            Folder for encoded rows and layouts during the fit. They are written to a new folder
+            inside it, which is removed at the end. By default the system's folder for temporary
+            files. Workers on other machines must have access to it.
 
         Returns
         -------
@@ -335,6 +334,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Examples
         --------
         >>> import tempfile
+        >>> from pathlib import Path
         >>> import bayes_lcs as bl
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder, "visits.csv")
@@ -346,7 +346,10 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._validate_params()
         if self.warm_start or not isinstance(self.categories, str):
-            raise ValueError("fit_file begins anew and learns the categories from the files")
+            raise ValueError(
+                "fit_file starts afresh and learns the categories from the files; use "
+                "warm_start=False and categories='auto'"
+            )
         source = path
         if not isinstance(path, CodedFiles | FileSampler):
             if missing_values is None:
@@ -360,10 +363,10 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 options=CsvOptions(encoding, delimiter, header),
             )
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        with rows_of_files(source, self._precision, memory, folder, self.executor) as rows:
+        with open_out_of_core(source, self._precision, memory, folder, self.executor) as rows:
             categories = list(rows.values.values())
             rng = np.random.default_rng(seed)
-            self._keep(fit_mixture(self, rows, rows.e_step, rng, None, categories))
+            self._set_result(fit_mixture(self, rows, rows.e_step, rng, None, categories))
             self._fitted_weight = rows.e_step.weight
             self.feature_names_in_ = np.array(list(rows.values), dtype=object)
         self.n_features_in_, self.categories_ = len(categories), categories
@@ -371,11 +374,11 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MixtureClusterer:
-        """Move the parameters with one more batch of rows: stepwise EM.
+        """Update the parameters with one more batch of rows by stepwise EM.
 
-        The first batch, if nothing is fitted yet, is fitted as by `fit`, so it should hold enough
-        rows to tell clusters apart; its values are the categories, unless ``categories`` gives
-        them. After `fit`, batches go on from there.
+        If the clusterer is not fitted yet, the first batch is fitted as by `fit`, so it should have
+        enough rows to tell clusters apart; its values are the categories, unless ``categories``
+        gives them. After `fit`, batches continue from the fitted parameters.
 
         Parameters
         ----------
@@ -394,8 +397,8 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "weights_"):
             return self.fit(X, y, sample_weight)
         self._validate_params()
-        data = self._code(X, sample_weight, reset=False)
-        with e_step_of(data, self.executor, lambda _: "double") as (e_step, _):
+        data = self._encode(X, sample_weight, reset=False)
+        with make_e_step(data, self.executor, lambda _: "double") as (e_step, _):
             statistics = e_step.statistics([self._parameters])[0]
         self._stepwise, parameters = stepwise_step(
             self._model, self._stepwise_state(), statistics, data.total, self.decay
@@ -407,11 +410,11 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int64]:
-        """Fit, and give the cluster of each row; see `fit` and `predict`."""
+        """Fit, and return the cluster of each row; see `fit` and `predict`."""
         return self.fit(X, y, sample_weight).predict(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each cluster, for each row.
+        """Return the probability of each cluster, for each row.
 
         Parameters
         ----------
@@ -421,30 +424,30 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            Rows add up to one.
+            Probabilities; each row sums to one.
         """
-        return self._map(X, responsibilities)
+        return self._map_rows(X, responsibilities)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """The most probable cluster of each row; see `predict_proba`."""
-        return self._map(X, lambda joint: joint.argmax(axis=1))
+        """Return the most probable cluster of each row; see `predict_proba`."""
+        return self._map_rows(X, lambda joint: joint.argmax(axis=1))
 
     def score_samples(self, X: Any) -> FloatArray:
-        """``log p(x)`` of each row, in nats; missing cells are summed out."""
-        return self._map(X, log_density)
+        """Return ``log p(x)`` of each row, in nats; missing cells are summed out."""
+        return self._map_rows(X, log_density)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean of `score_samples`."""
+        """Return the mean of `score_samples`."""
         del y
         scores = self.score_samples(X)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, scores)
         return float(np.average(scores, weights=weights))
 
     def anomaly_score(self, X: Any) -> FloatArray:
-        """How surprising each row is: ``-log p(x)`` in nats, more is stranger.
+        """Return ``-log p(x)`` of each row in nats; higher is more anomalous.
 
-        Missing cells surprise nobody, so that rows with many of them score low. The expected
-        score of a row without missing cells that the mixture itself draws is its entropy.
+        Missing cells contribute nothing, so that rows with many of them score low. The expected
+        score of a complete row drawn from the mixture is the mixture's entropy.
         """
         return -self.score_samples(X)
 
@@ -459,34 +462,34 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Rows of values out of ``categories_``; of objects unless all columns are numbers.
+            Rows of values from ``categories_``, of type object unless all columns are numbers.
         y : ndarray of shape (n_samples,)
-            The clusters that they come from.
+            Cluster of each row.
         """
         check_is_fitted(self)
         if n_samples < 1:
             raise ValueError(f"n_samples must be at least 1, got {n_samples}")
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rows, components, _ = self._model.simulate(int(n_samples), seed, self._parameters)
-        return decoded(rows, self.categories_), components
+        return inverse_transform(rows, self.categories_), components
 
     def bic(self, X: Any, sample_weight: Any = None) -> float:
-        """Bayesian information criterion on some rows; less is better."""
-        data = self._code_fitted(X, sample_weight)
+        """Return the Bayesian information criterion of rows; lower is better."""
+        data = self._encode_fitted(X, sample_weight)
         return information_criteria.bic(*row_sums(data, self._model, self._parameters)[:3])
 
     def icl(self, X: Any, sample_weight: Any = None) -> float:
-        """BIC plus twice the entropy of the clusters of the rows; less is better."""
-        data = self._code_fitted(X, sample_weight)
+        """Return BIC plus twice the entropy of the clusters of the rows; lower is better."""
+        data = self._encode_fitted(X, sample_weight)
         return information_criteria.icl(*row_sums(data, self._model, self._parameters))
 
     def cheeseman_stutz(self, X: Any, sample_weight: Any = None) -> float:
-        """Approximate log evidence of some rows, AutoClass's score; more is better.
+        """Return an approximate log evidence of rows, AutoClass's score; higher is better.
 
-        It needs ``prior > 0``, and is meant for the rows that the mixture was fitted to.
+        It needs ``prior > 0``, and is meant for the training rows.
         """
-        data = self._code_fitted(X, sample_weight)
-        statistics = statistics_of(data, self._parameters)
+        data = self._encode_fitted(X, sample_weight)
+        statistics = compute_statistics(data, self._parameters)
         return information_criteria.cheeseman_stutz(self._model, self._parameters, statistics)
 
     def standard_errors(
@@ -498,20 +501,20 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         n_bootstrap: int = 100,
         random_state: Any = None,
     ) -> tuple[FloatArray, list[FloatArray]]:
-        """Standard errors of ``weights_`` and ``probabilities_``.
+        """Estimate standard errors of ``weights_`` and ``probabilities_``.
 
         Parameters
         ----------
         X : DataFrame, array-like or sparse matrix of shape (n_samples, n_features)
-            The rows that the mixture was fitted to.
+            Training rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights: numbers of rows, not precisions.
+            Weights of the rows: numbers of rows, not precisions.
         method : {"information", "bootstrap"}, default="information"
             ``"information"`` inverts the observed information of the log posterior, which takes
-            memory of the number of parameters squared. ``"bootstrap"`` fits again to rows drawn
-            with replacement, from the present parameters, and matches components.
+            memory proportional to the squared number of parameters. ``"bootstrap"`` fits again to
+            rows drawn with replacement, from the current parameters, and matches components.
         n_bootstrap : int, default=100
-            Number of fits.
+            Number of bootstrap fits.
         random_state : int, RandomState instance or None, default=None
             Seed of the bootstrap.
 
@@ -524,16 +527,16 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
-        A probability estimated at 0 or 1, as happens with ``prior=0``, has no standard error from
-        the information: it is held fixed, and its own is NaN. So are those of an empty cluster. The
-        number of parameters in `bic` and `icl` counts them.
+        The information gives no standard error for a probability estimated at 0 or 1, as happens
+        with ``prior=0``: the probability is held fixed and its standard error is NaN. The same is
+        true of an empty cluster. `bic` and `icl` count these parameters too.
         """
         from bayes_lcs.inference.em import standard_errors
 
         if method not in ("information", "bootstrap"):
             raise ValueError(f"method must be 'information' or 'bootstrap', got {method!r}")
-        data = self._code_fitted(X, sample_weight)
-        plan = plan_rows(data.table, data.weights)
+        data = self._encode_fitted(X, sample_weight)
+        layout = lay_out_rows(data.table, data.weights)
         if method == "information":
             weights, cells = standard_errors.information_errors(
                 self._model, self._parameters, data.table, data.weights
@@ -543,7 +546,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
             weights, cells = standard_errors.bootstrap_errors(
                 self._model,
                 self._parameters,
-                plan,
+                layout,
                 data.weights,
                 num_fits=n_bootstrap,
                 max_iter=self.max_iter,
@@ -565,7 +568,7 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> MixtureClusterer:
-        """The mixture that `save` wrote; no pickle is read. It predicts, and goes on fitting."""
+        """Load a mixture written by `save`, without pickle, to predict or continue fitting."""
         from bayes_lcs.clustering.mixture.mixture_io import load_mixture
 
         return load_mixture(cls, path)
@@ -573,30 +576,32 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = False  # zeros and ones only, which the tag cannot say
+        tags.input_tags.sparse = False  # only zeros and ones, which the tag cannot express
         return tags
 
     # Input ----------------------------------------------------------------------------------------
 
-    def _code(self, X: Any, sample_weight: Any, *, reset: bool, before: Any = None) -> WeightedRows:
+    def _encode(
+        self, X: Any, sample_weight: Any, *, reset: bool, before: Any = None
+    ) -> WeightedRows:
         known = None if reset else self.categories_
         more = None if before is None else before[0]
-        coded, categories = code_input(self, X, sample_weight, known=known, more=more)
+        coded, categories = encode_input(self, X, sample_weight, known=known, more=more)
         if reset:
             self.categories_ = categories
         return coded
 
-    def _code_fitted(self, X: Any, sample_weight: Any = None) -> WeightedRows:
+    def _encode_fitted(self, X: Any, sample_weight: Any = None) -> WeightedRows:
         check_is_fitted(self)
-        return self._code(X, sample_weight, reset=False)
+        return self._encode(X, sample_weight, reset=False)
 
-    def _map(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
-        data = self._code_fitted(X)
+    def _map_rows(self, X: Any, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
+        data = self._encode_fitted(X)
         return map_rows(self._parameters, data.table, function)
 
     # Output ---------------------------------------------------------------------------------------
 
-    def _keep(self, fitted: FittedMixture) -> None:
+    def _set_result(self, fitted: FittedMixture) -> None:
         best = best_result(fitted.results)
         self._set_parameters(fitted.model, best.parameters)
         self.results_ = fitted.results
@@ -611,8 +616,8 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.interrupted_ = fitted.interrupted
         if fitted.interrupted:
             warnings.warn(
-                f"interrupted after {self.n_iter_} passes over the rows: the best parameters so "
-                "far are kept",
+                f"interrupted after {self.n_iter_} passes over the rows; the clusterer has the "
+                "best parameters so far",
                 InterruptedWarning,
                 stacklevel=3,
             )
@@ -633,17 +638,17 @@ class MixtureClusterer(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _precision(self, num_rows: int) -> Any:
         if self.precision != "auto":
             return self.precision
-        return "double" if num_rows <= MOST_ROWS_IN_DOUBLE else "mixed"
+        return "double" if num_rows <= MAX_ROWS_IN_DOUBLE else "mixed"
 
     def _stepwise_state(self) -> StepwiseState:
-        """Where `partial_fit` goes on: after `fit`, with the statistics of its last pass."""
+        """Return the state of `partial_fit`: after `fit`, the statistics of its last pass."""
         if self._stepwise is not None:
             return self._stepwise
         return stepwise_init(best_result(self.results_).statistics, self._fitted_weight)
 
 
 def _unconverged_message(max_iter: int, fitted: FittedMixture, best: Any) -> str:
-    """Say how far EM is from a maximum, and what to do."""
+    """Describe the estimated distance to the maximum, and the remedy."""
     state = "the log posterior is below its maximum"
     if np.isfinite(best.gap):
         state += f", by {best.gap:.1g} nats in a rough estimate"
@@ -651,6 +656,6 @@ def _unconverged_message(max_iter: int, fitted: FittedMixture, best: Any) -> str
         numbers = ", ".join(map(str, fitted.unconverged))
         state = f"with n_components {numbers}, so that their scores are too low"
     return (
-        f"EM has not converged after max_iter={max_iter} passes: {state}. Raise max_iter, or tol "
-        "if less will do"
+        f"EM has not converged after max_iter={max_iter} passes: {state}. Increase max_iter, or "
+        "tol if less accuracy is enough"
     )

@@ -1,4 +1,4 @@
-"""From coded rows to fitted mixtures: starts, runs of EM, and the number of components."""
+"""Fit mixtures to encoded rows: starts, EM, and choice of the number of components."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.clustering.mixture.encode_input import WeightedRows
-from bayes_lcs.clustering.mixture.parameters import extended, given_start
+from bayes_lcs.clustering.mixture.parameters import extend_to_new_categories, parse_init
 from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.inference.em import information_criteria
@@ -23,28 +23,28 @@ from bayes_lcs.inference.em.initialization import (
     single_fit_objective,
 )
 from bayes_lcs.inference.em.row_densities import log_density, map_rows, responsibilities
-from bayes_lcs.inference.em.row_layout import PatternPlan, plan_rows
+from bayes_lcs.inference.em.row_layout import RowLayout, lay_out_rows
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 from bayes_lcs.runtime.executors.protocol import Executor
 
 __all__ = [
-    "Before",
     "FitData",
     "FittedMixture",
-    "RowsInMemory",
+    "InMemoryData",
+    "WarmStart",
     "best_result",
-    "e_step_of",
+    "compute_statistics",
     "fit_mixture",
-    "mixture_of",
+    "make_e_step",
+    "make_model",
     "row_sums",
-    "statistics_of",
 ]
 
 FloatArray = NDArray[np.float64]
 
-MOST_COMPONENTS = 64
+MAX_COMPONENTS = 64
 PATIENCE = 2
-"""``n_components="auto"`` stops after so many numbers of components that are no better."""
+"""Numbers of components in a row without a better score after which ``"auto"`` stops."""
 
 
 class FitOptions(Protocol):
@@ -63,30 +63,30 @@ class FitOptions(Protocol):
 
 
 class FitData(Protocol):
-    """What a fit needs to know of rows beside their statistics, wherever they are."""
+    """Interface of training rows, in memory or on disk, beside the E-step."""
 
     @property
     def schema(self) -> Schema:
-        """Numbers of values."""
+        """Numbers of values of the columns."""
 
     @property
     def row_weight(self) -> float:
-        """Mean weight of the rows, 1 at most."""
+        """Mean weight of the rows, at most 1."""
 
     def counts(self) -> FloatArray:
-        """Weight of the rows that have each value, ``(C,)``."""
+        """Return the weight of the rows with each value, ``(C,)``."""
 
     def statistics(self, parameters: MixtureParameters) -> MixtureStatistics:
-        """Expected counts, in double precision."""
+        """Return expected counts, in double precision."""
 
     def row_sums(
         self, model: MultinomialMixture, parameters: MixtureParameters
     ) -> tuple[float, int, float, float]:
-        """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
+        """Return log-likelihood, number of free parameters, weight, and component entropy."""
 
 
-class RowsInMemory:
-    """Coded rows, as what a fit needs to know of them."""
+class InMemoryData:
+    """Encoded rows in memory, as `FitData`."""
 
     def __init__(self, data: WeightedRows) -> None:
         self.data = data
@@ -94,49 +94,49 @@ class RowsInMemory:
         self.row_weight = min(data.total / data.table.num_rows, 1.0)
 
     def counts(self) -> FloatArray:
-        """Weight of the rows that have each value, ``(C,)``."""
+        """Return the weight of the rows with each value, ``(C,)``."""
         return column_counts(self.data.table, self.data.weights)
 
     def statistics(self, parameters: MixtureParameters) -> MixtureStatistics:
-        """Expected counts, in double precision."""
-        return statistics_of(self.data, parameters)
+        """Return expected counts, in double precision."""
+        return compute_statistics(self.data, parameters)
 
     def row_sums(
         self, model: MultinomialMixture, parameters: MixtureParameters
     ) -> tuple[float, int, float, float]:
-        """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
+        """Return log-likelihood, number of free parameters, weight, and component entropy."""
         return row_sums(self.data, model, parameters)
 
 
 @contextmanager
-def e_step_of(
+def make_e_step(
     data: WeightedRows, executor: Executor | None, precision: Callable[[int], Any]
-) -> Iterator[tuple[Any, PatternPlan | None]]:
-    """Whoever takes statistics of rows in memory, all cores or the executor, and their layout.
+) -> Iterator[tuple[Any, RowLayout | None]]:
+    """Make the E-step of rows in memory, on all cores or an executor, with the row layout.
 
-    The layout is None where blocks of rows are laid out elsewhere.
+    The layout is None if workers lay out batches of rows.
     """
     if executor is not None and executor.mesh is None:
-        from bayes_lcs.inference.em.distributed_e_step import BlockEStep, RowSlices, as_they_are
+        from bayes_lcs.inference.em.distributed_e_step import DistributedEStep, RowSlices, identity
 
         slices = RowSlices(data.table, data.weights)
         chosen = precision(data.table.num_rows)
-        with closing(BlockEStep(executor, as_they_are, slices, chosen)) as e_step:
+        with closing(DistributedEStep(executor, identity, slices, chosen)) as e_step:
             yield e_step, None
         return
-    plan = plan_rows(data.table, data.weights)
+    layout = lay_out_rows(data.table, data.weights)
     if executor is not None:
         from bayes_lcs.inference.em.sharded_e_step import MeshEStep
 
-        yield MeshEStep(plan, precision(plan.num_distinct), executor.mesh), plan
+        yield MeshEStep(layout, precision(layout.num_distinct), executor.mesh), layout
         return
-    from bayes_lcs.inference.em.e_step import PlanExecutor
+    from bayes_lcs.inference.em.e_step import LocalEStep
 
-    yield PlanExecutor(plan, precision(plan.num_distinct)), plan
+    yield LocalEStep(layout, precision(layout.num_distinct)), layout
 
 
-class Before(NamedTuple):
-    """What an earlier fit found, to begin with: values of the columns, parameters, rows' weight."""
+class WarmStart(NamedTuple):
+    """Result of an earlier fit: categories of the columns, parameters, weight of the rows."""
 
     categories: list[NDArray[Any]]
     parameters: MixtureParameters
@@ -153,11 +153,11 @@ class FittedMixture(NamedTuple):
     results
         Results of all its starts.
     interrupted
-        Whether Ctrl-C ended them.
+        Whether Ctrl-C ended the fit.
     unconverged
-        Numbers of components, among those tried, whose best start did not converge.
+        Numbers of components, among those tried, for which the best start did not converge.
     criterion_scores
-        Scores of all numbers of components, if several were tried.
+        Score of each number of components, if several were tried.
     """
 
     model: MultinomialMixture
@@ -168,62 +168,63 @@ class FittedMixture(NamedTuple):
 
 
 def best_result(results: list[Any]) -> Any:
-    """The start with the highest posterior."""
+    """Return the result of the start with the highest posterior."""
     return max(results, key=lambda result: result.objective)
 
 
 def fit_mixture(
     options: FitOptions,
     data: FitData,
-    executor: Any,
+    e_step: Any,
     rng: np.random.Generator,
-    before: Before | None,
+    before: WarmStart | None,
     categories: list[NDArray[Any]],
 ) -> FittedMixture:
     """Fit one number of components, or several and keep the best."""
     schema = data.schema
     counts = data.counts()
 
-    def run(model: MultinomialMixture, before: Before | None) -> FittedMixture:
-        starts = _starts(options, model, counts, rng, before, categories)
+    def run(model: MultinomialMixture, before: WarmStart | None) -> FittedMixture:
+        starts = _initial_parameters(options, model, counts, rng, before, categories)
         if before is not None:
             starts = [
-                leave_boundary(model, start, before.weight, lambda at: executor.statistics([at])[0])
+                leave_boundary(model, start, before.weight, lambda at: e_step.statistics([at])[0])
                 for start in starts
             ]
         is_drawn = before is None and isinstance(options.init, str)
-        # A start that was not drawn may lie at the maximum.
+        # A given start may lie at the maximum: `RelativeRule` then counts the improvement from the
+        # single-component fit.
         single = np.inf if is_drawn else single_fit_objective(model, counts)
-        return _run(options, model, executor, starts, data.row_weight, single)
+        return _run_starts(options, model, e_step, starts, data.row_weight, single)
 
     if isinstance(options.n_components, Integral):
-        model = mixture_of(options, schema, int(options.n_components))
+        model = make_model(options, schema, int(options.n_components))
         if before is not None and before.parameters.num_components != model.num_components:
             before = None
         return run(model, before)
     auto = isinstance(options.n_components, str)
-    given = range(1, MOST_COMPONENTS + 1) if auto else options.n_components
+    given = range(1, MAX_COMPONENTS + 1) if auto else options.n_components
     numbers = [int(number) for number in given]
     if not numbers:
-        raise ValueError("n_components has no number to choose from")
+        raise ValueError("n_components is empty; give at least one number of components")
     scores: dict[int, float] = {}
     unconverged: tuple[int, ...] = ()
     best, since = -np.inf, 0
     for number in numbers:
-        fitted = run(mixture_of(options, schema, number), None)
+        fitted = run(make_model(options, schema, number), None)
         scores[number] = _criterion(options.criterion, data, fitted)
         unconverged += fitted.unconverged
         goodness = scores[number] * (1 if options.criterion == "cheeseman_stutz" else -1)
         since += 1
         if goodness > best:
-            best, since, kept = goodness, 0, fitted
+            best, since, best_fit = goodness, 0, fitted
         if fitted.interrupted or (auto and since >= PATIENCE):
             break
-    return kept._replace(unconverged=unconverged, criterion_scores=scores)
+    return best_fit._replace(unconverged=unconverged, criterion_scores=scores)
 
 
-def mixture_of(options: FitOptions, schema: Schema, num_components: int) -> MultinomialMixture:
-    """The model that is fitted, with the prior asked for."""
+def make_model(options: FitOptions, schema: Schema, num_components: int) -> MultinomialMixture:
+    """Make the model to fit, with the prior of the options."""
     return MultinomialMixture(
         schema=schema,
         num_components=num_components,
@@ -232,29 +233,29 @@ def mixture_of(options: FitOptions, schema: Schema, num_components: int) -> Mult
     )
 
 
-def _starts(
+def _initial_parameters(
     options: FitOptions,
     model: MultinomialMixture,
     counts: FloatArray,
     rng: np.random.Generator,
-    before: Before | None,
+    before: WarmStart | None,
     categories: list[NDArray[Any]],
 ) -> list[MixtureParameters]:
     if before is not None:
-        return [extended(model, *before, categories)]
+        return [extend_to_new_categories(model, *before, categories)]
     if not isinstance(options.init, str):
-        return [given_start(model, options.init)]
-    # One component has nothing to start apart from.
+        return [parse_init(model, options.init)]
+    # With one component all starts are equal.
     repeats = 1 if model.num_components == 1 else options.n_init
     return [
         draw_start(rng, model, model.num_components, counts, options.init) for _ in range(repeats)
     ]
 
 
-def _run(
+def _run_starts(
     options: FitOptions,
     model: MultinomialMixture,
-    executor: Any,
+    e_step: Any,
     starts: list[MixtureParameters],
     row_weight: float,
     single: float,
@@ -263,40 +264,40 @@ def _run(
 
     stop: Any = GapRule(options.tol * row_weight)
     if options.stopping == "relative":
-        stop = RelativeRule(options.tol, executor.precision, single)
+        stop = RelativeRule(options.tol, e_step.precision, single)
     steps = partial(
         em_steps, is_accelerated=options.acceleration is not None, row_weight=row_weight
     )
     results, interrupted = run_em(
-        executor,
+        e_step,
         [partial(steps, model, start, options.max_iter, stop) for start in starts],
         max_iter=options.max_iter,
         log_prior=model.log_prior,
         progress=options.verbose,
-        decisive=(model, options.stopping, options.tol, options.acceleration, row_weight, single),
+        cache_key=(model, options.stopping, options.tol, options.acceleration, row_weight, single),
     )
     unconverged = () if best_result(results).converged else (model.num_components,)
     return FittedMixture(model, results, interrupted, unconverged)
 
 
-def statistics_of(data: WeightedRows, parameters: MixtureParameters) -> MixtureStatistics:
-    """Expected counts of some rows, in double precision."""
-    from bayes_lcs.inference.em.e_step import PlanExecutor
+def compute_statistics(data: WeightedRows, parameters: MixtureParameters) -> MixtureStatistics:
+    """Compute expected counts of rows, in double precision."""
+    from bayes_lcs.inference.em.e_step import LocalEStep
 
-    plan = plan_rows(data.table, data.weights)
-    return PlanExecutor(plan, "double").statistics([parameters])[0]
+    layout = lay_out_rows(data.table, data.weights)
+    return LocalEStep(layout, "double").statistics([parameters])[0]
 
 
 def row_sums(
     data: WeightedRows, model: MultinomialMixture, parameters: MixtureParameters
 ) -> tuple[float, int, float, float]:
-    """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
+    """Return log-likelihood, number of free parameters, weight, and component entropy."""
 
-    def both(joint: FloatArray) -> FloatArray:
+    def density_and_entropy(joint: FloatArray) -> FloatArray:
         shares = responsibilities(joint)
         return np.column_stack([log_density(joint), information_criteria.entropies(shares)])
 
-    sums = map_rows(parameters, data.table, both)
+    sums = map_rows(parameters, data.table, density_and_entropy)
     log_likelihood, entropy = sums.sum(axis=0) if data.weights is None else data.weights @ sums
     return float(log_likelihood), model.num_free_parameters, data.total, float(entropy)
 

@@ -1,4 +1,4 @@
-"""A fitted mixture as a netCDF file, and back: arrays and JSON, no pickle."""
+"""Save and load fitted mixtures as netCDF files of arrays and JSON, without pickle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayes_lcs._version import __version__
-from bayes_lcs.clustering.mixture.fit import mixture_of
+from bayes_lcs.clustering.mixture.fit import make_model
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
@@ -47,7 +47,7 @@ def save_mixture(clusterer: MixtureClusterer, path: str | PathLike[str]) -> None
         "kind": KIND,
         "version": __version__,
         "settings": _settings(clusterer),
-        "categories": [_described(values) for values in clusterer.categories_],
+        "categories": [_array_to_json(values) for values in clusterer.categories_],
         "n_features_in": clusterer.n_features_in_,
         "feature_names": list(map(str, getattr(clusterer, "feature_names_in_", []))),
         "n_iter": clusterer.n_iter_,
@@ -65,7 +65,7 @@ def save_mixture(clusterer: MixtureClusterer, path: str | PathLike[str]) -> None
 
 
 def load_mixture(kind: type[MixtureClusterer], path: str | PathLike[str]) -> MixtureClusterer:
-    """The clusterer that :func:`save_mixture` wrote."""
+    """Load the clusterer that :func:`save_mixture` wrote."""
     tree = load_datatree(Path(path))
     if "mixture" not in tree.attrs:
         raise DataError("this file holds no MixtureClusterer", file=str(path))
@@ -74,22 +74,22 @@ def load_mixture(kind: type[MixtureClusterer], path: str | PathLike[str]) -> Mix
 
 
 def mixture_from_tree(kind: type[MixtureClusterer], tree: xr.DataTree) -> MixtureClusterer:
-    """The clusterer that a tree with an attribute ``mixture`` describes."""
+    """Build the clusterer that a tree with an attribute ``mixture`` describes."""
     described = json.loads(tree.attrs["mixture"])
     settings = described["settings"]
     if not isinstance(settings["categories"], str):
-        settings["categories"] = [_restored(values) for values in settings["categories"]]
-    # Files without it come from a version that had this rule only.
+        settings["categories"] = [_array_from_json(values) for values in settings["categories"]]
+    # Files without this setting come from versions that had only this rule.
     settings.setdefault("stopping", "relative")
     clusterer = kind(**settings)
-    clusterer.categories_ = [_restored(values) for values in described["categories"]]
+    clusterer.categories_ = [_array_from_json(values) for values in described["categories"]]
     clusterer.n_features_in_ = described["n_features_in"]
     if described["feature_names"]:
         clusterer.feature_names_in_ = np.array(described["feature_names"], dtype=object)
     arrays = {name: np.asarray(tree[name]) for name in ("weights", "cells", "trace")}
     schema = Schema(1, [max(len(values), 1) for values in clusterer.categories_])
     parameters = MixtureParameters(arrays["weights"], arrays["cells"])
-    model = mixture_of(clusterer, schema, len(parameters.weights))
+    model = make_model(clusterer, schema, len(parameters.weights))
     clusterer._set_parameters(model, parameters)
     clusterer.trace_ = arrays["trace"]
     for name in ("n_iter", "converged", "interrupted", "log_posterior", "log_likelihood"):
@@ -107,30 +107,30 @@ def mixture_from_tree(kind: type[MixtureClusterer], tree: xr.DataTree) -> Mixtur
 
 
 def _settings(clusterer: MixtureClusterer) -> dict[str, Any]:
-    """Constructor arguments; those that JSON cannot hold fall back to their defaults."""
+    """Return the constructor arguments; those that JSON cannot hold become their defaults."""
     settings = clusterer.get_params(deep=False)
-    settings["executor"] = None  # workers are no settings
+    settings["executor"] = None  # workers cannot be saved
     if not isinstance(settings["init"], str):
-        settings["init"] = "perturbed"  # the parameters themselves are in the file
+        settings["init"] = "perturbed"  # the fitted parameters are in the file
     if not isinstance(settings["random_state"], int):
         settings["random_state"] = None
     if not isinstance(settings["n_components"], int | str):
         settings["n_components"] = [int(number) for number in settings["n_components"]]
     if not isinstance(settings["categories"], str):
-        settings["categories"] = [_described(np.asarray(v)) for v in settings["categories"]]
-    return {name: _plain(value) for name, value in settings.items()}
+        settings["categories"] = [_array_to_json(np.asarray(v)) for v in settings["categories"]]
+    return {name: _to_plain(value) for name, value in settings.items()}
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_to_plain(item) for item in value]
     return value
 
 
-def _described(values: Any) -> dict[str, Any]:
-    items = [_plain(value) for value in values.tolist()]
+def _array_to_json(values: Any) -> dict[str, Any]:
+    items = [_to_plain(value) for value in values.tolist()]
     for item in items:
         if not isinstance(item, SCALARS):
             raise TypeError(
@@ -141,5 +141,5 @@ def _described(values: Any) -> dict[str, Any]:
     return {"dtype": kind, "values": items}
 
 
-def _restored(described: dict[str, Any]) -> Any:
+def _array_from_json(described: dict[str, Any]) -> Any:
     return np.array(described["values"], dtype=np.dtype(described["dtype"]))

@@ -1,4 +1,4 @@
-"""Rows of files, wherever their blocks lie, as what a mixture's fit needs of them."""
+"""Rows of files for out-of-core fits: encoded batches on disk, and the E-step over them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayes_lcs.clustering.mixture.encode_input import WeightedRows
-from bayes_lcs.clustering.mixture.fit import row_sums, statistics_of
+from bayes_lcs.clustering.mixture.fit import compute_statistics, row_sums
 from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.rows.encoded_dataset import CodedBlock, CodedFiles, code_files
@@ -26,32 +26,32 @@ from bayes_lcs.runtime.executors.protocol import Executor
 from bayes_lcs.runtime.memory import num_cores
 from bayes_lcs.runtime.tempdir import temporary_folder
 
-__all__ = ["RowsOfFiles", "rows_of_files"]
+__all__ = ["OutOfCoreData", "open_out_of_core"]
 
 FloatArray = NDArray[np.float64]
 
 
 @contextmanager
-def rows_of_files(
+def open_out_of_core(
     source: FileSampler | CodedFiles,
     precision: Callable[[int], Any],
     memory: int,
     folder: str | PathLike[str] | None,
     executor: Executor | None,
-) -> Iterator[RowsOfFiles]:
-    """Code the rows of files, place their blocks, and clear everything away at the end."""
+) -> Iterator[OutOfCoreData]:
+    """Encode the rows of files, place their batches, and remove temporary files at the end."""
     with temporary_folder(folder) as scratch:
         coded = source
         if not isinstance(coded, CodedFiles):
             coded = code_files(coded, scratch, block_rows=distributed_e_step.BLOCK_ROWS)
-        # At most: a slot of two bytes for each cell, and a weight.
+        # Upper bound: a slot of two bytes for each cell, and a weight.
         size = coded.num_rows * (2 * len(coded.values) + 8)
-        kept = None if size <= memory else scratch
+        layout_folder = None if size <= memory else scratch
         # One thread more than cores: one of them waits for the disk.
-        threads = num_cores() + (kept is not None)
+        threads = num_cores() + (layout_folder is not None)
         own = LocalExecutor(threads) if executor is None else None
         try:
-            rows = RowsOfFiles(coded, executor or own, precision(coded.num_rows), kept)
+            rows = OutOfCoreData(coded, executor or own, precision(coded.num_rows), layout_folder)
             with closing(rows.e_step):
                 yield rows
         finally:
@@ -59,8 +59,8 @@ def rows_of_files(
                 own.close()
 
 
-class RowsOfFiles:
-    """Coded blocks on disk, and the E-step over them; a `FitData`."""
+class OutOfCoreData:
+    """Encoded batches on disk and the E-step over them, as `FitData`."""
 
     def __init__(
         self, coded: CodedFiles, executor: Any, precision: Any, folder: Path | None
@@ -71,16 +71,16 @@ class RowsOfFiles:
         self._executor: Executor = executor
         self._blocks = coded.blocks
         self._read = partial(_row_block, coded.reader)
-        self.e_step = distributed_e_step.BlockEStep(
+        self.e_step = distributed_e_step.DistributedEStep(
             executor, self._read, self._blocks, precision, folder
         )
 
     def counts(self) -> FloatArray:
-        """Weight of the rows that have each value, ``(C,)``."""
+        """Return the weight of the rows with each value, ``(C,)``."""
         return self.e_step.counts()
 
     def statistics(self, parameters: MixtureParameters) -> MixtureStatistics:
-        """Expected counts, in double precision."""
+        """Return expected counts, in double precision."""
         if self.e_step.precision == "double":
             return self.e_step.statistics([parameters])[0]
         parts = self._executor.run(partial(_statistics, self._read, parameters), self._blocks)
@@ -89,19 +89,19 @@ class RowsOfFiles:
     def row_sums(
         self, model: MultinomialMixture, parameters: MixtureParameters
     ) -> tuple[float, int, float, float]:
-        """Log-likelihood, free parameters, weight, and entropy of the components of the rows."""
+        """Return log-likelihood, number of free parameters, weight, and component entropy."""
         sums = partial(_row_sums, self._read, model, parameters)
         parts = np.array(self._executor.run(sums, self._blocks))
         log_likelihood, weight, entropy = parts[:, [0, 2, 3]].sum(axis=0).tolist()
         return log_likelihood, model.num_free_parameters, weight, entropy
 
 
-def _row_block(reader: Any, block: CodedBlock) -> distributed_e_step.RowBlock:
-    return distributed_e_step.RowBlock(reader(block), None)
+def _row_block(reader: Any, block: CodedBlock) -> distributed_e_step.RowBatch:
+    return distributed_e_step.RowBatch(reader(block), None)
 
 
 def _statistics(read: Any, parameters: MixtureParameters, block: CodedBlock) -> MixtureStatistics:
-    return statistics_of(WeightedRows(*read(block)), parameters)
+    return compute_statistics(WeightedRows(*read(block)), parameters)
 
 
 def _row_sums(

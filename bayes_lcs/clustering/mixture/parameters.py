@@ -1,4 +1,4 @@
-"""Parameters that a user hands over, or that come from a fit to other rows."""
+"""Initial parameters given by the user or by a fit to other rows."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 
-__all__ = ["extended", "given_start"]
+__all__ = ["extend_to_new_categories", "parse_init"]
 
 
-def given_start(model: MultinomialMixture, init: Any) -> MixtureParameters:
-    """Weights ``(K,)`` and, for each column, probabilities ``(K, V)``, checked."""
+def parse_init(model: MultinomialMixture, init: Any) -> MixtureParameters:
+    """Check and convert ``init``: weights ``(K,)`` and, for each column, ``(K, V)``."""
     if len(init) != 2:
-        raise ValueError(
-            "init must be (weights, probabilities), as weights_ and probabilities_ are"
-        )
+        raise ValueError("init must be a pair (weights, probabilities), like the fitted attributes")
     weights = np.asarray(init[0], np.float64)
     tables = [np.asarray(table, np.float64) for table in init[1]]
     shapes = [(model.num_components, size) for size in model.schema.num_values]
@@ -34,28 +32,29 @@ def given_start(model: MultinomialMixture, init: Any) -> MixtureParameters:
     return MixtureParameters(weights, np.vstack(cells))
 
 
-def extended(
+def extend_to_new_categories(
     model: MultinomialMixture,
     categories: list[NDArray[Any]],
     parameters: MixtureParameters,
     weight: float,
-    wanted: list[NDArray[Any]],
+    new_categories: list[NDArray[Any]],
 ) -> MixtureParameters:
-    """Parameters over more values than they were fitted to; the old ones come first.
+    """Extend parameters to more values than they were fitted to; the old values come first.
 
-    A value never seen has the count 0, and gets what the prior, or without one half a row, gives.
+    A new value has the count 0, so that its probability follows from the prior; without a prior,
+    half a row is added to every count.
     """
-    if [len(values) for values in categories] == [len(values) for values in wanted]:
+    if [len(values) for values in categories] == [len(values) for values in new_categories]:
         return parameters
     expected = parameters.weights * weight
     counts = []
     first = 0
-    for old, new in zip(categories, wanted, strict=True):
+    for old, new in zip(categories, new_categories, strict=True):
         size = max(len(old), 1)
-        held = parameters.cells[first : first + size] * expected
+        known = parameters.cells[first : first + size] * expected
         first += size
         fresh = np.zeros((max(len(new), 1) - size, model.num_components))
-        counts.append(np.vstack([held, fresh]))
+        counts.append(np.vstack([known, fresh]))
     cells = np.vstack(counts)
     if np.min(model.cell_prior) <= 0.0:
         cells = cells + 0.5

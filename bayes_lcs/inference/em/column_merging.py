@@ -1,9 +1,8 @@
-"""Columns merged into groups whose observed patterns of values are few.
+"""Merge columns into groups with few observed patterns of values.
 
-A product over columns does not care in which order it is taken: the factors of some columns can
-be multiplied once for every pattern that occurs in them, in place of once for every row. Nothing is
-approximated. Which columns go together only decides how many groups there are: those whose values
-go together have fewer patterns, and so fit more to a group.
+The factors of a product over columns can be multiplied once for every pattern that occurs in some
+columns, instead of once for every row. Nothing is approximated. The choice of columns only affects
+the number of groups: dependent columns have fewer joint patterns, so that more fit into a group.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from bayes_lcs.data.rows.encoded_rows import EncodedColumns
 __all__ = ["PatternGroup", "group_columns"]
 
 SAMPLE_ROWS = 4096
-"""Rows that are looked at to choose which columns to put together."""
+"""Number of rows used to choose which columns to merge."""
 
-MOST_COMPARED = 160
-"""With more columns than this, which go together is decided by how common their ones are."""
+MAX_COMPARED_COLUMNS = 160
+"""With more columns than this, columns are merged in the order of their numbers of ones."""
 
 FAILURES = 6
-"""Columns tried in vain before a group is closed."""
+"""Number of columns that may fail to fit before a group is closed."""
 
 
 class PatternGroup(NamedTuple):
@@ -55,26 +54,31 @@ class _Group:
         self.patterns = np.zeros((1, 0), np.int64)
 
     def add(self, column: int, limit: int) -> bool:
-        """Take a column in, unless more than ``limit`` patterns are the result of two or more."""
+        """Add a column and return True, unless the group would have more than ``limit`` patterns.
+
+        The first column is always added.
+        """
         ones = self.table.ones(column)
         if ones is not None:
             return self._add_ones(column, ones, limit)
-        digits, base = _digits(self.table, column)
+        digits, base = _nonnegative_codes(self.table, column)
+        # Mixed-radix code of the joint pattern, then renumbered to those that occur.
         mixed = self.codes.astype(np.int64) * base + digits
-        found = np.flatnonzero(np.bincount(mixed, minlength=1))
-        if self.columns and len(found) > limit:
+        observed = np.flatnonzero(np.bincount(mixed, minlength=1))
+        if self.columns and len(observed) > limit:
             return False
         recode = np.zeros(len(self.patterns) * base, np.int32)
-        recode[found] = np.arange(len(found))
+        recode[observed] = np.arange(len(observed))
         self.codes = recode[mixed]
-        value = found % base
+        value = observed % base
         value = np.where(value == self.table.num_values[column], -1, value)
-        self.patterns = np.column_stack([self.patterns[found // base], value])
+        self.patterns = np.column_stack([self.patterns[observed // base], value])
         self.columns.append(column)
         return True
 
     def _add_ones(self, column: int, ones: NDArray, limit: int) -> bool:
-        """The same, touching only the rows that hold a one."""
+        """Add a sparse column, visiting only the rows with a one."""
+        # Rows with a one get new patterns; the old ones now include a zero in this column.
         old, place = np.unique(self.codes[ones], return_inverse=True)
         size = len(self.patterns)
         if self.columns and size + len(old) > limit:
@@ -86,12 +90,12 @@ class _Group:
         self.columns.append(column)
         return True
 
-    def done(self) -> PatternGroup:
+    def to_pattern_group(self) -> PatternGroup:
         return PatternGroup(tuple(self.columns), self.patterns, self.codes)
 
 
-def _digits(table: EncodedColumns, column: int) -> tuple[NDArray, int]:
-    """A column without negative codes: missing is one value more."""
+def _nonnegative_codes(table: EncodedColumns, column: int) -> tuple[NDArray, int]:
+    """Return the codes of a column with missing as an additional value, and their number."""
     codes = table.column(column)
     size = table.num_values[column]
     missing = codes < 0
@@ -110,29 +114,29 @@ def group_columns(table: EncodedColumns, limit: int) -> list[PatternGroup]:
     """
     width = len(table.num_values)
     sparse = [table.ones(column) for column in range(width)]
-    if width > MOST_COMPARED or any(ones is not None for ones in sparse):
-        # Common ones meet in few patterns of one group, and then touch a row once.
+    if width > MAX_COMPARED_COLUMNS or any(ones is not None for ones in sparse):
+        # Columns with many ones first: grouped together, they cost a row one look-up.
         sizes = [np.inf if ones is None else len(ones) for ones in sparse]
-        return _in_order(table, sorted(range(width), key=lambda f: -sizes[f]), limit)
-    return _by_likeness(table, limit)
+        return _group_in_order(table, sorted(range(width), key=lambda f: -sizes[f]), limit)
+    return _group_by_similarity(table, limit)
 
 
-def _in_order(table: EncodedColumns, order: list[int], limit: int) -> list[PatternGroup]:
+def _group_in_order(table: EncodedColumns, order: list[int], limit: int) -> list[PatternGroup]:
     groups: list[PatternGroup] = []
     group = _Group(table)
     for column in order:
         if not group.add(column, limit):
-            groups.append(group.done())
+            groups.append(group.to_pattern_group())
             group = _Group(table)
             group.add(column, limit)
-    return [*groups, group.done()] if group.columns else groups
+    return [*groups, group.to_pattern_group()] if group.columns else groups
 
 
-def _by_likeness(table: EncodedColumns, limit: int) -> list[PatternGroup]:
-    """Start with the column of most values; add whichever adds fewest patterns for its size."""
+def _group_by_similarity(table: EncodedColumns, limit: int) -> list[PatternGroup]:
+    """Merge greedily, from the column with most values, by the smallest relative growth."""
     step = max(table.num_rows // SAMPLE_ROWS, 1)
     width = len(table.num_values)
-    # One more than the code: missing is then 0.
+    # Codes plus one, so that missing is 0.
     sample = [table.column(f)[::step].astype(np.int64) + 1 for f in range(width)]
     groups: list[PatternGroup] = []
     left = sorted(range(width), key=lambda f: (-table.num_values[f], f))
@@ -148,13 +152,14 @@ def _by_likeness(table: EncodedColumns, limit: int) -> list[PatternGroup]:
             if not candidates:
                 break
             now = len(np.unique(codes))
-            best = min(candidates, key=lambda f: (_growth(sizes[f] / now, table.num_values[f]), f))
+            growth = {f: _relative_growth(sizes[f] / now, table.num_values[f]) for f in candidates}
+            best = min(candidates, key=lambda f: (growth[f], f))
             candidates.remove(best)
             if group.add(best, limit):
                 left.remove(best)
             else:
                 failures += 1
-        groups.append(group.done())
+        groups.append(group.to_pattern_group())
     return groups
 
 
@@ -162,6 +167,6 @@ def _num_patterns(codes: NDArray, digits: NDArray, size: int) -> int:
     return int(np.count_nonzero(np.bincount(codes * (size + 1) + digits)))
 
 
-def _growth(factor: float, size: int) -> float:
-    """How much of the patterns that a column could add it does add; between 0 and 1."""
+def _relative_growth(factor: float, size: int) -> float:
+    """Return the growth in patterns relative to its maximum for the column; between 0 and 1."""
     return float(np.log(factor) / np.log(size)) if size > 1 else 0.0

@@ -1,9 +1,9 @@
-"""The E-step over blocks of rows that lie wherever an executor has placed them.
+"""The E-step over batches of rows that an executor holds.
 
-Rows are cut into blocks whose size depends on nothing but the rows, and each block is laid out
-once (`bayes_lcs.inference.em.row_layout`) where it lies. Parameters are sent to all blocks, their
-sums come back in float64 and are merged in the order of the blocks: every executor gives the same
-numbers. Layouts that memory would not hold are kept on disk, and read at each pass.
+Rows are divided into batches whose size depends only on the rows, and each batch is laid out once
+(`bayes_lcs.inference.em.row_layout`) by the worker that holds it. Parameters are sent to all
+batches; sums are returned in float64 and merged in the order of the batches, so that all executors
+give the same numbers. Layouts that do not fit into memory are stored on disk and read at each pass.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.data.rows.encoded_rows import EncodedColumns
-from bayes_lcs.inference.em.e_step import PlanExecutor, Precision
+from bayes_lcs.inference.em.e_step import LocalEStep, Precision
 from bayes_lcs.inference.em.initialization import column_counts
-from bayes_lcs.inference.em.row_layout import plan_rows
-from bayes_lcs.inference.em.row_layout_io import open_plan, save_plan
+from bayes_lcs.inference.em.row_layout import lay_out_rows
+from bayes_lcs.inference.em.row_layout_io import load_layout, save_layout
 from bayes_lcs.runtime.checkpoints import fingerprint
 from bayes_lcs.runtime.executors.base import merge_sums
 from bayes_lcs.runtime.executors.protocol import Executor
 
-__all__ = ["BLOCK_ROWS", "BlockEStep", "BlockFacts", "RowBlock", "RowSlices", "as_they_are"]
+__all__ = ["BLOCK_ROWS", "BatchSummary", "DistributedEStep", "RowBatch", "RowSlices", "identity"]
 
 FloatArray = NDArray[np.float64]
 
 BLOCK_ROWS = 1 << 16
-"""Rows of a block: some megabytes, a tenth of a second of EM, much more than it costs to ask."""
+"""Rows of a batch: some megabytes, a tenth of a second of EM, much more than a call costs."""
 
 
-class RowBlock(NamedTuple):
-    """Coded rows and their weights; None stands for ones."""
+class RowBatch(NamedTuple):
+    """Encoded rows and their weights; None stands for ones."""
 
     table: EncodedColumns
     weights: FloatArray | None
 
 
-class BlockFacts(NamedTuple):
-    """What is known of a block when it is laid out.
+class BatchSummary(NamedTuple):
+    """Summary of a batch.
 
     Attributes
     ----------
     num_rows, weight
-        Its rows, and the sum of their weights.
+        Number of rows, and the sum of their weights.
     counts : (C,)
-        Weight of the rows that have each value.
+        Weight of the rows with each value.
     digest
-        Of its layout, which decides its statistics.
+        Digest of the layout, for checkpoints.
     """
 
     num_rows: int
@@ -61,8 +61,8 @@ class BlockFacts(NamedTuple):
     digest: str
 
 
-class RowSlices(Sequence[RowBlock]):
-    """Rows in memory as blocks, each cut out when it is asked for."""
+class RowSlices(Sequence[RowBatch]):
+    """Rows in memory as a sequence of batches, sliced on access."""
 
     def __init__(
         self, table: EncodedColumns, weights: FloatArray | None = None, size: int | None = None
@@ -77,105 +77,105 @@ class RowSlices(Sequence[RowBlock]):
         if not 0 <= number < len(self):
             raise IndexError(number)
         rows = slice(number * self.size, (number + 1) * self.size)
-        return RowBlock(self.table.take(rows), None if self.weights is None else self.weights[rows])
+        return RowBatch(self.table.take(rows), None if self.weights is None else self.weights[rows])
 
 
-def as_they_are(block: RowBlock) -> RowBlock:
-    """The reader of blocks that are sent as they are."""
+def identity(block: RowBatch) -> RowBatch:
+    """Return the batch itself: the reader of batches that are sent by value."""
     return block
 
 
-class BlockEStep:
-    """Takes statistics of rows in blocks; an `bayes_lcs.inference.em.em.EStep`.
+class DistributedEStep:
+    """E-step over batches of rows; an `bayes_lcs.inference.em.em.EStep`.
 
     Parameters
     ----------
     executor
-        Where blocks are placed and worked on.
+        Executor that holds the batches.
     read, keys
-        ``read(key)`` is the block of a key.
+        ``read(key)`` returns the batch of a key.
     precision
-        Of the sums within a block; between blocks they are in float64.
+        Precision of the sums within a batch; sums of batches are in float64.
     folder
-        Where layouts are kept between passes, seen by whoever works on blocks; None keeps them in
-        memory.
+        Folder for layouts, to which all workers have access; None keeps layouts in memory.
     """
 
     def __init__(
         self,
         executor: Executor,
-        read: Callable[[Any], RowBlock],
+        read: Callable[[Any], RowBatch],
         keys: Sequence[Any],
         precision: Precision = "double",
         folder: Path | None = None,
     ) -> None:
         self.executor = executor
         self.precision: Precision = precision
-        self.placed = executor.place(partial(_lay_out, read, precision, folder), keys)
-        self.facts: list[BlockFacts] = executor.each(self.placed, _facts)
+        self.placed = executor.place(partial(_build_layout, read, precision, folder), keys)
+        self.summaries: list[BatchSummary] = executor.each(self.placed, _summary)
 
     @property
     def num_rows(self) -> int:
-        """Rows of all blocks."""
-        return sum(facts.num_rows for facts in self.facts)
+        """Number of rows of all batches."""
+        return sum(summary.num_rows for summary in self.summaries)
 
     @property
     def weight(self) -> float:
-        """Their weight."""
-        return float(sum(facts.weight for facts in self.facts))
+        """Weight of all rows."""
+        return float(sum(summary.weight for summary in self.summaries))
 
     def counts(self) -> FloatArray:
-        """Weight of the rows that have each value, ``(C,)``."""
-        return np.sum([facts.counts for facts in self.facts], axis=0)
+        """Return the weight of the rows with each value, ``(C,)``."""
+        return np.sum([summary.counts for summary in self.summaries], axis=0)
 
     def identity(self) -> list[Any]:
-        """Everything that decides what statistics come out."""
-        return [self.precision, *(facts.digest for facts in self.facts)]
+        """List everything that the statistics depend on besides parameters, as a cache key."""
+        return [self.precision, *(summary.digest for summary in self.summaries)]
 
     def statistics(self, requests: Sequence[MixtureParameters]) -> list[MixtureStatistics]:
-        """Statistics at each of some parameters, all together."""
+        """Compute statistics at each of the requested parameters."""
         take = partial(_statistics, self.precision)
         parts = self.executor.each(self.placed, take, list(requests))
         return [reduce(merge_sums, answers) for answers in zip(*parts, strict=True)]
 
     def close(self) -> None:
-        """Let the blocks go."""
+        """Release the batches."""
         self.placed.release()
 
 
-class _LaidOut(NamedTuple):
-    """A block; its layout, or where that is kept."""
+class _Layout(NamedTuple):
+    """Summary of a batch, and its layout: an E-step in memory, or a file."""
 
-    facts: BlockFacts
-    layout: PlanExecutor | Path
+    summary: BatchSummary
+    layout: LocalEStep | Path
 
 
-def _lay_out(
-    read: Callable[[Any], RowBlock], precision: Precision, folder: Path | None, key: Any
-) -> _LaidOut:
+def _build_layout(
+    read: Callable[[Any], RowBatch], precision: Precision, folder: Path | None, key: Any
+) -> _Layout:
     table, weights = read(key)
-    plan = plan_rows(table, weights)
-    # One thread: what works on other blocks at the same time takes the other cores.
-    executor = PlanExecutor(plan, precision, cores=1, is_kept=folder is None)
+    layout = lay_out_rows(table, weights)
+    # One thread: other batches are processed on the other cores.
+    e_step = LocalEStep(layout, precision, cores=1, on_device=folder is None)
     counts = column_counts(table, weights)
-    digest = fingerprint(*executor.identity())
-    facts = BlockFacts(table.num_rows, plan.total_weight, counts, digest)
+    digest = fingerprint(*e_step.identity())
+    summary = BatchSummary(table.num_rows, layout.total_weight, counts, digest)
     if folder is None:
-        return _LaidOut(facts, executor)
-    # Blocks may be equal, and a lost one laid out again while its old worker still writes.
+        return _Layout(summary, e_step)
+    # Unique name: batches may be equal, and a lost one may be laid out again while its old worker
+    # still writes.
     path = folder / f"layout-{digest[:16]}-{uuid4().hex}.rows"
-    save_plan(plan, path)
-    return _LaidOut(facts, path)
+    save_layout(layout, path)
+    return _Layout(summary, path)
 
 
-def _facts(_: None, block: _LaidOut) -> BlockFacts:
-    return block.facts
+def _summary(_: None, block: _Layout) -> BatchSummary:
+    return block.summary
 
 
 def _statistics(
-    precision: Precision, requests: list[MixtureParameters], block: _LaidOut
+    precision: Precision, requests: list[MixtureParameters], block: _Layout
 ) -> list[MixtureStatistics]:
     layout = block.layout
     if isinstance(layout, Path):
-        layout = PlanExecutor(open_plan(layout), precision, cores=1, is_kept=False)
+        layout = LocalEStep(load_layout(layout), precision, cores=1, on_device=False)
     return layout.statistics(requests)

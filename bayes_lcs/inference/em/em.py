@@ -1,20 +1,20 @@
 """EM for mixtures of products of multinomials (Dempster, Laird and Rubin 1977).
 
 The objective is the log-likelihood plus the model's log prior. Expected counts come from an
-executor (`bayes_lcs.inference.em.e_step`), the M-step is the model's.
+`EStep` (`bayes_lcs.inference.em.e_step`); the M-step is a method of the model.
 
 *Starts.* The steps of a start are a generator: it yields the parameters at which it needs
-statistics, is sent them, and returns its `EMResult`. Each request also holds the state from which
-the steps can be resumed. :func:`run_em` serves all starts together, on all cores, and writes
-checkpoints in between.
+statistics, receives these, and returns its `EMResult`. Each request also holds the state from which
+the steps can be resumed. :func:`run_em` runs all starts together, with one E-step on all cores for
+the requests of all starts, and writes checkpoints in between.
 
 *Remaining gap.* The gain ``g`` of an M-step is the increase of the expected complete log posterior,
 to second order ``d' I d / 2`` with the step ``d`` and the complete information ``I``. Near a
 maximum a step in the slowest direction shrinks by the same rate ``r`` every time; the objective is
-then ``g / (1 - r)`` below its maximum, and the next gain is ``r^2 g``. So two successive gains tell
-how far the maximum is (:func:`remaining_gap`), without another pass over the rows. This is Aitken's
-extrapolation of the objective (Böhning et al. 1994), taken from gains because differences of
-objectives lose their digits where EM is slow.
+then ``g / (1 - r)`` below its maximum, and the next gain is ``r^2 g``. Two successive gains thus
+determine the distance to the maximum (:func:`remaining_gap`), without another pass over the rows.
+This is Aitken's extrapolation of the objective (Böhning et al. 1994), computed from gains because
+differences of objectives lose their digits where EM is slow.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.model_protocols import MixtureModel, MixtureParameters, MixtureStatistics
 from bayes_lcs.inference.em.e_step import Precision
-from bayes_lcs.inference.em.initialization import LEAST_COUNT
+from bayes_lcs.inference.em.initialization import MIN_COUNT
 from bayes_lcs.inference.em.squarem import (
     FIRST_LIMIT,
-    SMALLEST,
+    MIN_PROBABILITY,
     EMPoint,
     extrapolate,
     next_limit,
@@ -56,13 +56,13 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 ROUNDING = {"double": 4e-15, "mixed": 1e-9}
-"""Share of the objective below which an improvement is rounding."""
-LEAST_RATE = 0.998
-"""Rate assumed of EM if a faster one is observed: a slow direction may not show yet."""
-LARGEST_RATIO = 1e9
-"""Ratio of two probabilities above which only that it is large matters."""
+"""Relative improvement of the objective below which it counts as rounding."""
+MIN_RATE = 0.998
+"""Lower limit of the estimated rate of EM: a slow direction may not show yet."""
+MAX_RATIO = 1e9
+"""Upper limit of the ratio of two probabilities."""
 PLAIN_PASSES = 10
-"""Passes before acceleration begins; the runs of Meek et al. that are cut short are plain EM."""
+"""Passes before acceleration begins; the truncated runs of Meek et al. are plain EM."""
 
 
 class EMResult(NamedTuple):
@@ -73,11 +73,11 @@ class EMResult(NamedTuple):
     parameters
         The parameters.
     trace
-        The objective, log-likelihood plus log prior, at all parameters that were kept. If EM
-        converged the last entry is that of ``parameters``; if it ran out of iterations they are
-        one M-step further.
+        The objective, log-likelihood plus log prior, after each accepted step. If EM converged the
+        last entry is that of ``parameters``; if it ran out of iterations these are one M-step
+        further.
     statistics
-        At the last entry of the trace; None if there is none.
+        Statistics at the last entry of the trace; None if there is none.
     num_iter
         Number of passes over the rows.
     converged
@@ -115,22 +115,22 @@ class EMRequest(NamedTuple):
     """Parameters at which statistics are needed, and the state to resume the steps from."""
 
     parameters: MixtureParameters
-    reached: EMResult
+    state: EMResult
 
 
 EMSteps = Generator[EMRequest, MixtureStatistics, EMResult]
 EMStart = Callable[[EMResult | None], EMSteps]
-"""Begins the steps of a start, or resumes them from a state."""
+"""Function that begins the steps of a start, or resumes them from a state."""
 
 
 class EStep(Protocol):
     """E-step over rows."""
 
     def statistics(self, requests: Sequence[MixtureParameters]) -> list[MixtureStatistics]:
-        """Take statistics at each of some parameters, all together."""
+        """Compute statistics at each of the requested parameters."""
 
     def identity(self) -> list[Any]:
-        """List everything that decides the statistics."""
+        """List everything that the statistics depend on besides parameters, as a cache key."""
 
 
 def remaining_gap(previous: float, gain: float) -> float:
@@ -146,14 +146,14 @@ def remaining_gap(previous: float, gain: float) -> float:
     inf
     """
     rate = np.sqrt(gain / previous) if previous > 0.0 else 0.0
-    return float(gain / (1.0 - max(rate, LEAST_RATE))) if rate < 1.0 else np.inf
+    return float(gain / (1.0 - max(rate, MIN_RATE))) if rate < 1.0 else np.inf
 
 
 class StoppingRule(Protocol):
-    """Rule that ends a start, asked where the last two objectives are one EM step apart."""
+    """Stopping rule, called when the last two objectives are one EM step apart."""
 
     def __call__(self, trace: Sequence[float], gap: float) -> bool:
-        """Tell whether to stop, given the objectives so far and the estimated remaining gap."""
+        """Return whether to stop, given the objectives so far and the estimated remaining gap."""
 
 
 class GapRule:
@@ -163,25 +163,25 @@ class GapRule:
         self.tol = tol
 
     def __call__(self, trace: Sequence[float], gap: float) -> bool:
-        """Tell whether to stop, given the objectives so far and the estimated remaining gap."""
+        """Return whether to stop, given the objectives so far and the estimated remaining gap."""
         return gap <= max(self.tol, ROUNDING["double"] * abs(trace[-1]))
 
 
 class RelativeRule:
-    """Stop when the last improvement is less than ``tol`` times the whole one since the start.
+    """Stop when the last improvement is less than ``tol`` times the total one since the start.
 
-    The rule of Meek, Thiesson and Heckerman (2002), section 3.2. An improvement within rounding
-    also stops: it says nothing about the next one.
+    The rule of Meek, Thiesson and Heckerman (2002), section 3.2. It also stops when the improvement
+    is within rounding, which predicts nothing about the next one.
 
     Parameters
     ----------
     tol
-        Share of the whole improvement.
+        Share of the total improvement.
     precision
-        Of the statistics.
+        Precision of the statistics.
     origin
-        The whole improvement is counted from here if the start lies above. A start near the
-        maximum would otherwise have nothing to compare its improvements with.
+        Objective from which the total improvement is counted if the start lies above it: the total
+        improvement of a start near the maximum would be too small.
     """
 
     def __init__(self, tol: float, precision: Precision, origin: float = np.inf) -> None:
@@ -190,7 +190,7 @@ class RelativeRule:
         self.origin = origin
 
     def __call__(self, trace: Sequence[float], gap: float = np.inf) -> bool:  # noqa: ARG002
-        """Tell whether to stop, given the objectives so far; the gap is ignored."""
+        """Return whether to stop, given the objectives so far; the gap is ignored."""
         last, total = trace[-1] - trace[-2], trace[-1] - min(trace[0], self.origin)
         return last < self.tol * total or last <= self.rounding * abs(trace[-1])
 
@@ -205,44 +205,45 @@ def em_steps(
     is_accelerated: bool = False,
     row_weight: float = 1.0,
 ) -> EMSteps:
-    """EM from a start, or resumed from a state, for :func:`run_em`.
+    """Run EM from a start, or from a state ``before``, as a generator for :func:`run_em`.
 
     Parameters
     ----------
     is_accelerated
         Whether steps are extrapolated (`bayes_lcs.inference.em.squarem`) after the first
-        ``PLAIN_PASSES``. ``max_iter`` counts the passes of rejected extrapolations; the trace does
-        not hold them.
+        ``PLAIN_PASSES``. Passes of rejected extrapolations count towards ``max_iter``, but are not
+        in the trace.
     row_weight
-        Weight of a row, the unit of :func:`_point`.
+        Weight of one row; see :func:`_point`.
     """
-    reached = before or EMResult(start, np.zeros(0), None, 0, False, False)
-    trace, passes, gap, limit = reached.trace.tolist(), reached.num_iter, reached.gap, reached.limit
-    statistics = reached.statistics
+    state = before or EMResult(start, np.zeros(0), None, 0, False, False)
+    trace, passes, gap, limit = state.trace.tolist(), state.num_iter, state.gap, state.limit
+    statistics = state.statistics
     if statistics is None:
-        statistics = yield EMRequest(start, reached)
+        statistics = yield EMRequest(start, state)
         passes += 1
-    last = _point(model, reached.parameters, statistics, row_weight)
-    if not trace:
+    last = _point(model, state.parameters, statistics, row_weight)
+    if not trace:  # a fresh start, not one resumed from a state
         trace.append(last.objective)
     while passes < max_iter:
-        reached = EMResult(
+        state = EMResult(
             last.parameters, np.array(trace), last.statistics, passes, False, False, gap, limit
         )
-        statistics = yield EMRequest(last.update, reached)
+        statistics = yield EMRequest(last.update, state)
         passes += 1
         this = _point(model, last.update, statistics, row_weight)
         trace.append(this.objective)
-        gap = remaining_gap(last.gain, this.gain) + this.edge_gain / (1.0 - LEAST_RATE)
+        gap = remaining_gap(last.gain, this.gain) + this.edge_gain / (1.0 - MIN_RATE)
         if stop(trace, gap):
             return EMResult(
                 this.parameters, np.array(trace), this.statistics, passes, True, gap=gap
             )
         if is_accelerated and PLAIN_PASSES <= passes < max_iter:
-            bold, step = extrapolate(model.schema, last, this, limit)
-            statistics = yield EMRequest(bold, reached)
+            extrapolated, step = extrapolate(model.schema, last, this, limit)
+            statistics = yield EMRequest(extrapolated, state)
             passes += 1
-            tried = _point(model, bold, statistics, row_weight)
+            tried = _point(model, extrapolated, statistics, row_weight)
+            # Accepted only if the objective does not fall; otherwise EM continues from `this`.
             is_better = tried.objective >= this.objective
             limit = next_limit(limit, step, is_better)
             if is_better:
@@ -258,21 +259,21 @@ def _point(
     statistics: MixtureStatistics,
     row_weight: float,
 ) -> EMPoint:
-    """Compute objective, M-step and the gain that it expects.
+    """Compute the objective, the M-step and its expected gain.
 
-    With ``n`` the expected count of a probability and ``m`` its relative change the gain is ``sum n
-    m^2 / 2``. EM can leave a boundary that it was driven to. While a probability grows from next to
-    nothing its count does not show what there is to gain, so that it counts as one row; the
-    difference is the gain at the edge, which says nothing about the rate.
+    With ``n`` the expected count of a probability and ``m`` its relative change, the gain is ``sum
+    n m^2 / 2``. EM can leave a boundary again. While a probability grows from almost zero, its
+    count understates the possible gain, so it is raised to one row; the difference is
+    ``edge_gain``, which is not used to estimate the rate.
     """
     update = model.update(statistics)
     counts = model.totals(statistics)
     old, new = stack(parameters), stack(update)
-    new = np.where(new < SMALLEST, 0.0, new)
+    new = np.where(new < MIN_PROBABILITY, 0.0, new)
     update = MixtureParameters(new[0], new[1:])
-    known = old > 0.0
-    ratio = np.minimum(new / np.where(known, old, 1.0), LARGEST_RATIO)
-    change = np.where(known, ratio - 1.0, 0.0)
+    positive = old > 0.0
+    ratio = np.minimum(new / np.where(positive, old, 1.0), MAX_RATIO)
+    change = np.where(positive, ratio - 1.0, 0.0)
     expected = counts * old
     importance = np.where(change > 0.0, np.maximum(expected, row_weight), expected)
     gain = 0.5 * float((expected * change**2).sum())
@@ -284,78 +285,80 @@ def _point(
         gain,
         0.5 * float((importance * change**2).sum()) - gain,
         importance,
-        np.log(LEAST_COUNT * row_weight / np.maximum(counts, row_weight)),
+        np.log(MIN_COUNT * row_weight / np.maximum(counts, row_weight)),
     )
 
 
 def run_em(
-    executor: EStep,
+    e_step: EStep,
     starts: Sequence[EMStart],
     *,
     max_iter: int,
     log_prior: Callable[[MixtureParameters], float],
     progress: bool | None = None,
-    decisive: Any = None,
+    cache_key: Any = None,
 ) -> tuple[list[EMResult], bool]:
-    """Run all starts to their ends, and say whether Ctrl-C cut them short.
+    """Run all starts to the end; return their results, and whether Ctrl-C interrupted them.
 
-    After Ctrl-C a start that has not ended returns the parameters that it asked for last, one step
-    further than the log-likelihood that it returns with them, and only that in its trace.
+    After Ctrl-C, a start that has not ended returns the parameters of its pending request. They are
+    one step further than the log-likelihood from which the only entry of its trace is computed.
 
     Parameters
     ----------
-    decisive
-        What decides the course of the starts beside the executor, their first parameters and
-        ``max_iter``: a checkpoint is only taken up where it is the same.
+    cache_key
+        Everything that the results depend on besides the E-step, the initial parameters and
+        ``max_iter``. A run is resumed from a checkpoint only if the key is equal.
     """
     runs = [_Run(start) for start in starts]
     firsts = [run.request.parameters for run in runs if run.request is not None]
-    identity = (executor.identity(), firsts, max_iter, decisive)
+    identity = (e_step.identity(), firsts, max_iter, cache_key)
     interrupted = False
     with (
         checkpointed_task("em", *identity) as written,
         progress_bar("EM", max_iter * len(starts), progress) as tick,
     ):
         if written.state is not None:
-            runs = [_Run(start, _result_from(written.state, i)) for i, start in enumerate(starts)]
+            runs = [
+                _Run(start, _result_from_arrays(written.state, i)) for i, start in enumerate(starts)
+            ]
             tick(sum(run.passes for run in runs))
         try:
             while waiting := [run for run in runs if run.request is not None]:
-                asked = [run.request.parameters for run in waiting if run.request is not None]
-                answers = executor.statistics(asked)
+                requests = [run.request.parameters for run in waiting if run.request is not None]
+                answers = e_step.statistics(requests)
                 for run, answer in zip(waiting, answers, strict=True):
                     run.send(answer)
-                written.update(partial(_all_as_arrays, [run.reached for run in runs]))
+                written.update(partial(_results_to_arrays, [run.state for run in runs]))
                 tick(len(waiting), f"log-likelihood {max(a.log_likelihood for a in answers):,.1f}")
-            written.finish(partial(_all_as_arrays, [run.reached for run in runs]))
+            written.finish(partial(_results_to_arrays, [run.state for run in runs]))
         except KeyboardInterrupt:
             interrupted = True
             written.save()
-            if not any(run.known or run.result for run in runs):
+            if not any(run.statistics or run.result for run in runs):
                 raise
     results = [run.outcome(log_prior) for run in runs]
     return [result for result in results if result is not None], interrupted
 
 
 class _Run:
-    """A start under way.
+    """A start in progress.
 
     Attributes
     ----------
     request
-        What it waits for; None when it has ended.
+        The pending request; None when the start has ended.
     result
-        How it ended.
-    known
-        The statistics that it was sent last.
+        Result, when the start has ended.
+    statistics
+        Statistics received last.
     passes
-        How often it was sent any.
+        Number of passes so far.
     """
 
     def __init__(self, start: EMStart, before: EMResult | None = None) -> None:
         self.request: EMRequest | None = None
         self.result: EMResult | None = None
-        self.known: MixtureStatistics | None = None
+        self.statistics: MixtureStatistics | None = None
         self.passes = 0 if before is None else before.num_iter
         if before is not None and before.ended:
             self.result = before
@@ -364,8 +367,8 @@ class _Run:
         self._advance(None)
 
     def send(self, answer: MixtureStatistics) -> None:
-        """One pass over the rows more."""
-        self.known, self.passes = answer, self.passes + 1
+        """Continue with the statistics of one more pass."""
+        self.statistics, self.passes = answer, self.passes + 1
         self._advance(answer)
 
     def _advance(self, answer: MixtureStatistics | None) -> None:
@@ -375,23 +378,23 @@ class _Run:
             self.request, self.result = None, stop.value
 
     @property
-    def reached(self) -> EMResult:
-        """How it ended, or from where it could go on."""
+    def state(self) -> EMResult:
+        """The result, or the state from which the start can be resumed."""
         if self.result is not None:
             return self.result
         assert self.request is not None
-        return self.request.reached
+        return self.request.state
 
     def outcome(self, log_prior: Callable[[MixtureParameters], float]) -> EMResult | None:
-        """How it ended, or what is known after Ctrl-C; None if that is nothing."""
-        if self.result is not None or self.known is None or self.request is None:
+        """Return the result, after Ctrl-C an intermediate one; None before the first pass."""
+        if self.result is not None or self.statistics is None or self.request is None:
             return self.result
         parameters = self.request.parameters
-        last = np.array([self.known.log_likelihood + log_prior(parameters)])
-        return EMResult(parameters, last, self.known, self.passes, False)
+        last = np.array([self.statistics.log_likelihood + log_prior(parameters)])
+        return EMResult(parameters, last, self.statistics, self.passes, False)
 
 
-def _all_as_arrays(results: list[EMResult]) -> Arrays:
+def _results_to_arrays(results: list[EMResult]) -> Arrays:
     written: dict[str, NDArray[Any]] = {}
     for i, result in enumerate(results):
         values: dict[str, Any] = {
@@ -406,7 +409,7 @@ def _all_as_arrays(results: list[EMResult]) -> Arrays:
     return written
 
 
-def _result_from(written: Arrays, i: int) -> EMResult:
+def _result_from_arrays(written: Arrays, i: int) -> EMResult:
     statistics = None
     if f"sums-{i}" in written:
         cells, log = written[f"cell_sums-{i}"], float(written[f"log-{i}"])

@@ -1,4 +1,4 @@
-"""Scores by which the number of components is chosen.
+"""Criteria for the number of components.
 
 With ``l`` the log-likelihood at ``theta``, ``d`` the number of free parameters and ``N`` the weight
 of the rows::
@@ -7,8 +7,8 @@ of the rows::
     ICL = BIC + 2 H,  H = -sum_n w_n sum_k r_nk log r_nk    (Biernacki, Celeux, Govaert 2000)
     CS  = log p(D') + l - log p(D' | theta)                 (Cheeseman and Stutz 1996)
 
-Less is better in the first two, more in the last. ``D'`` are the data completed with the expected
-counts at ``theta``, whose evidence is in closed form, so that CS is an approximation of the log
+Lower is better for the first two, higher for the last. ``D'`` are the data completed with the
+expected counts at ``theta``, whose evidence has a closed form, so that CS approximates the log
 evidence. It counts one of the ``K!`` equivalent orders of the components, as AutoClass does.
 """
 
@@ -28,7 +28,7 @@ FloatArray = NDArray[np.float64]
 
 
 def bic(log_likelihood: float, num_free_parameters: int, weight: float) -> float:
-    """Bayesian information criterion; less is better.
+    """Return the Bayesian information criterion; lower is better.
 
     Examples
     --------
@@ -39,21 +39,21 @@ def bic(log_likelihood: float, num_free_parameters: int, weight: float) -> float
 
 
 def entropies(responsibilities: FloatArray) -> FloatArray:
-    """Entropy of the component of each row, in nats."""
+    """Return the entropy of the component of each row, in nats."""
     return np.asarray(-xlogy(responsibilities, responsibilities).sum(axis=1))
 
 
 def icl(
     log_likelihood: float, num_free_parameters: int, weight: float, entropy_of_rows: float
 ) -> float:
-    """Integrated completed likelihood, as a criterion like BIC; less is better."""
+    """Return the integrated completed likelihood, on the scale of BIC; lower is better."""
     return bic(log_likelihood, num_free_parameters, weight) + 2.0 * entropy_of_rows
 
 
 def cheeseman_stutz(
     model: Any, parameters: MixtureParameters, statistics: MixtureStatistics
 ) -> float:
-    """Approximate log evidence; ``statistics`` are those at ``parameters``, more is better."""
+    """Return an approximate log evidence, from statistics at the parameters; higher is better."""
     completed = float(
         xlogy(statistics.components, parameters.weights).sum()
         + xlogy(statistics.cells, parameters.cells).sum()

@@ -1,10 +1,10 @@
-"""Where EM begins.
+"""Initial parameters of EM.
 
 ``"perturbed"`` is the start of Meek, Thiesson and Heckerman (2002), section 3.2: equal weights, and
 for every component the parameters of a single-component fit, "randomly perturbing the parameter
-values by a small amount". The amount is ours, for they give none: logs move by ``PERTURBATION``
-times a standard normal. ``"random"`` draws the parameters of every component from a Dirichlet
-around the single-component fit, so that components begin far apart.
+values by a small amount". They do not give the amount; here ``PERTURBATION`` times a standard
+normal is added to the logs. ``"random"`` draws the parameters of every component from a Dirichlet
+around the single-component fit, so that components start far apart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.rows.encoded_rows import EncodedColumns
 
 __all__ = [
-    "LEAST_COUNT",
+    "MIN_COUNT",
     "PERTURBATION",
     "column_counts",
     "draw_start",
@@ -32,13 +32,14 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 
 PERTURBATION = 0.1
-LEAST_COUNT = 1e-6
+MIN_COUNT = 1e-6
+"""Expected count to which a probability of zero is raised in a warm start."""
 RELEASED_COUNT = 0.5
-"""Expected rows that stand for a probability of zero, and for one that rows contradict."""
+"""Expected count to which it is raised if the new rows have the value."""
 
 
 def column_counts(table: EncodedColumns, weights: FloatArray | None = None) -> FloatArray:
-    """Weight of the rows that have each value, ``(C,)``; missing cells are in none.
+    """Return the weight of the rows with each value, ``(C,)``; missing cells do not count.
 
     Examples
     --------
@@ -51,13 +52,13 @@ def column_counts(table: EncodedColumns, weights: FloatArray | None = None) -> F
         ones = table.ones(feature)
         if ones is not None:
             total = float(table.num_rows if weights is None else weights.sum())
-            held = float(len(ones) if weights is None else weights[ones].sum())
-            counts.append(np.array([total - held, held]))
+            one_weight = float(len(ones) if weights is None else weights[ones].sum())
+            counts.append(np.array([total - one_weight, one_weight]))
             continue
         codes = table.column(feature)
         # Missing is -1 and becomes the first entry, which is dropped.
-        found = np.bincount(codes.astype(np.int64) + 1, weights, minlength=size + 1)
-        counts.append(found[1:].astype(np.float64))
+        tally = np.bincount(codes.astype(np.int64) + 1, weights, minlength=size + 1)
+        counts.append(tally[1:].astype(np.float64))
     return np.concatenate(counts) if counts else np.empty(0)
 
 
@@ -68,7 +69,7 @@ def draw_start(
     counts: FloatArray,
     method: str = "perturbed",
 ) -> MixtureParameters:
-    """Parameters at which to begin; ``counts`` are those of :func:`column_counts`."""
+    """Draw initial parameters; ``counts`` are those of :func:`column_counts`."""
     schema = model.schema
     single = _single_fit(model, num_components, counts).cells
     shape = (schema.num_cells, num_components)
@@ -79,7 +80,7 @@ def draw_start(
         spread = single * np.asarray(schema.num_values, np.float64)[schema.cell_feature, None]
         moved = np.where(single > 0.0, rng.gamma(np.maximum(spread, 1e-3)) + 1e-12, 0.0)
     return MixtureParameters(
-        np.full(num_components, 1.0 / num_components), _normalised(schema, moved)
+        np.full(num_components, 1.0 / num_components), _normalise(schema, moved)
     )
 
 
@@ -91,9 +92,9 @@ def _single_fit(model: MixtureModel, num_components: int, counts: FloatArray) ->
 
 
 def single_fit_objective(model: Any, counts: FloatArray) -> float:
-    """Log posterior of equal components, each the fit of a single one.
+    """Return the log posterior of equal components, each the single-component fit.
 
-    A perturbed start begins near this value, before EM has found any difference between components.
+    A perturbed start begins near this value, before EM finds differences between components.
     """
     single = _single_fit(model, model.num_components, counts)
     return float(xlogy(counts, single.cells[:, 0]).sum()) + model.log_prior(single)
@@ -105,32 +106,32 @@ def leave_boundary(
     weight: float,
     statistics: Callable[[MixtureParameters], MixtureStatistics],
 ) -> MixtureParameters:
-    """Raise probabilities at zero, to begin with the parameters of an earlier fit.
+    """Raise probabilities of zero in the parameters of an earlier fit, for a warm start.
 
-    EM does not change a probability of zero. Without a prior, the fit to some rows has such zeros
-    where other rows have values. They are raised by next to nothing if an EM step then lowers all
-    of them again, and to half a row if not: these are other rows.
+    EM does not change a probability of zero. Without a prior, a fit has such zeros for values that
+    other rows may have. They are raised to almost zero if an EM step then lowers all of them again,
+    and otherwise, since the rows have changed, to half a row.
 
     Parameters
     ----------
     weight
         Weight of the rows of the earlier fit.
     statistics
-        Takes statistics of the present rows.
+        Function that computes statistics of the current rows.
     """
     counts = np.maximum(parameters.weights * weight, 1.0)
-    low = parameters.cells * counts < LEAST_COUNT
+    low = parameters.cells * counts < MIN_COUNT
     if not low.any():
         return parameters
-    cells = _normalised(model.schema, np.where(low, LEAST_COUNT / counts, parameters.cells))
+    cells = _normalise(model.schema, np.where(low, MIN_COUNT / counts, parameters.cells))
     start = MixtureParameters(parameters.weights, cells)
     if not (model.update(statistics(start)).cells > cells)[low].any():
         return start
-    cells = _normalised(model.schema, np.where(low, RELEASED_COUNT / counts, parameters.cells))
+    cells = _normalise(model.schema, np.where(low, RELEASED_COUNT / counts, parameters.cells))
     return MixtureParameters(parameters.weights, cells)
 
 
-def _normalised(schema: Schema, cells: FloatArray) -> FloatArray:
+def _normalise(schema: Schema, cells: FloatArray) -> FloatArray:
     if schema.num_features == 0:
         return cells
     totals = np.add.reduceat(cells, schema.offsets[:-1], axis=0)

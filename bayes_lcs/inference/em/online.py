@@ -1,10 +1,10 @@
-"""Stepwise EM: parameters that move with every batch of rows (Cappé and Moulines 2009).
+"""Stepwise EM: parameters are updated with every batch of rows (Cappé and Moulines 2009).
 
-Mean statistics of a row are a moving average, ``s <- (1 - g_t) s + g_t s(batch)`` with
-``g_t = (t + 2)^-decay`` (their eq. 14, with the step of Liang and Klein 2009); the parameters are
-the M-step's at ``s`` times the weight of all rows seen so far, so that a prior counts less and
-less. For
-``1/2 < decay <= 1`` this converges to a stationary point of the likelihood of endless rows.
+The mean statistics of a row are a moving average, ``s <- (1 - g_t) s + g_t s(batch)`` with
+``g_t = (t + 2)^-decay`` (their eq. 14, with the step of Liang and Klein 2009). The parameters are
+the M-step at ``s`` times the weight of all rows so far, so that the influence of a prior decreases.
+For ``1/2 < decay <= 1`` this converges to a stationary point of the likelihood of infinitely many
+rows.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class StepwiseState(NamedTuple):
 
 
 def stepwise_init(statistics: MixtureStatistics, weight: float) -> StepwiseState:
-    """Begin with the statistics of a first batch."""
-    return StepwiseState(_scaled(statistics, 1.0 / weight), weight, 1)
+    """Return the state after a first batch."""
+    return StepwiseState(_scale(statistics, 1.0 / weight), weight, 1)
 
 
 def stepwise_step(
@@ -36,19 +36,19 @@ def stepwise_step(
     weight: float,
     decay: float,
 ) -> tuple[StepwiseState, MixtureParameters]:
-    """Move towards the statistics of one more batch, taken at the present parameters."""
+    """Update state and parameters with the statistics of one more batch at the parameters."""
     gain = (state.num_batches + 2.0) ** -decay
-    old, new = _scaled(state.mean, 1.0 - gain), _scaled(statistics, gain / weight)
+    old, new = _scale(state.mean, 1.0 - gain), _scale(statistics, gain / weight)
     mean = MixtureStatistics(
         old.components + new.components,
         old.cells + new.cells,
         old.log_likelihood + new.log_likelihood,
     )
     state = StepwiseState(mean, state.weight + weight, state.num_batches + 1)
-    return state, model.update(_scaled(mean, state.weight))
+    return state, model.update(_scale(mean, state.weight))
 
 
-def _scaled(statistics: MixtureStatistics, factor: float) -> MixtureStatistics:
+def _scale(statistics: MixtureStatistics, factor: float) -> MixtureStatistics:
     return MixtureStatistics(
         statistics.components * factor,
         statistics.cells * factor,

@@ -1,7 +1,7 @@
-"""What a mixture says about each row: block by block, nothing to compile.
+"""Log densities and responsibilities of rows, batch by batch, without compilation.
 
-Rows that are asked about once are not worth a layout; the module `em` is for many passes. A
-block of rows is a sparse matrix of zeros and ones, and its log probabilities a product of SciPy.
+A row layout pays for many passes, as in EM; these functions make one pass. A batch of rows is a
+sparse matrix of zeros and ones, whose log probabilities are a sparse matrix product of SciPy.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ FloatArray = NDArray[np.float64]
 
 BLOCK_ROWS = 8192
 IMPOSSIBLE = -5e4
-"""A log probability below this is one of zero: no row of a real fit comes near."""
+"""Log probabilities below this are those of probability zero; no possible row comes near."""
 
 
 def log_density(joint: FloatArray) -> FloatArray:
-    """``log p(x)`` of each row, from ``(N, K)``."""
+    """Return ``log p(x)`` of each row, from ``log p(x, z)``, ``(N, K)``."""
     return np.asarray(logsumexp(joint, axis=1))
 
 
 def responsibilities(joint: FloatArray) -> FloatArray:
-    """``p(z | x)`` of each row, from ``(N, K)``; equal where a row is impossible."""
+    """Return ``p(z | x)`` of each row, from ``log p(x, z)``; uniform if a row is impossible."""
     top = joint.max(axis=1, keepdims=True)
     shares = np.exp(joint - np.where(np.isfinite(top), top, 0.0))
     shares[~np.isfinite(top[:, 0])] = 1.0
@@ -46,7 +46,7 @@ def map_rows(
     table: EncodedColumns,
     function: Callable[[FloatArray], NDArray[Any]],
 ) -> NDArray[Any]:
-    """``function(log p(x, z))`` of all rows; ``(rows, K)`` goes in, ``(rows, ...)`` comes out."""
+    """Apply a function from ``log p(x, z)``, ``(N, K)``, to ``(N, ...)`` batch by batch."""
     if isinstance(table, SparseRows):
         joints = _sparse_joints(parameters, table)
     else:
@@ -58,7 +58,7 @@ def map_rows(
 
 
 def _dense_joints(parameters: MixtureParameters, table: EncodedColumns) -> Iterator[FloatArray]:
-    """A row has a one for each of its cells; a missing cell is one beyond the last, of zeros."""
+    """Yield ``log p(x, z)`` of batches; missing cells select an extra row of zeros."""
     with np.errstate(divide="ignore"):
         logs = np.vstack([np.log(parameters.cells), np.zeros((1, parameters.num_components))])
         weights = np.log(parameters.weights)
@@ -75,7 +75,10 @@ def _dense_joints(parameters: MixtureParameters, table: EncodedColumns) -> Itera
 
 
 def _sparse_joints(parameters: MixtureParameters, table: SparseRows) -> Iterator[FloatArray]:
-    """All zeros, and the differences that ones make; logs of 0 are a low number until the end."""
+    """Yield ``log p(x, z)`` of batches: that of a row of zeros plus the differences of its ones.
+
+    Logs of zero are replaced by a low number, because differences of infinities are NaN.
+    """
     with np.errstate(divide="ignore"):
         logs = np.maximum(np.log(parameters.cells), 2.0 * IMPOSSIBLE)
         weights = np.log(parameters.weights)

@@ -1,4 +1,4 @@
-"""Laid-out rows on disk, for passes over more of them than memory holds."""
+"""Row layouts on disk, for passes over data larger than memory."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from numpy.typing import NDArray
 
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.inference.em.row_layout import Chunk, PatternPlan
+from bayes_lcs.inference.em.row_layout import Chunk, RowLayout
 from bayes_lcs.runtime.array_store import open_arrays, save_arrays
 
-__all__ = ["open_plan", "save_plan"]
+__all__ = ["load_layout", "save_layout"]
 
 
-def save_plan(plan: PatternPlan, path: Path) -> None:
-    """Write what EM needs of a plan; which row came from where is left out."""
-    chunks = plan.chunks
+def save_layout(layout: RowLayout, path: Path) -> None:
+    """Write a layout without the original order of the rows, which EM does not need."""
+    chunks = layout.chunks
     arrays = {
         "slots": np.stack([chunk.slots for chunk in chunks]),
         "starts": np.stack([chunk.starts for chunk in chunks]),
-        "weights": _compact(np.stack([chunk.weights for chunk in chunks])),
+        "weights": _to_smallest_dtype(np.stack([chunk.weights for chunk in chunks])),
         "places": np.array([(chunk.num_blocks, chunk.first_row) for chunk in chunks]),
-        "entry_pattern": plan.entry_pattern,
-        "entry_cell": plan.entry_cell,
-        "entry_sign": plan.entry_sign,
-        "common_cells": plan.common_cells,
-        "num_values": np.array(plan.schema.num_values, np.int64),
-        "numbers": np.array([plan.num_rows, plan.num_distinct, plan.num_slots]),
-        "total_weight": np.array(plan.total_weight),
+        "entry_pattern": layout.entry_pattern,
+        "entry_cell": layout.entry_cell,
+        "entry_sign": layout.entry_sign,
+        "common_cells": layout.common_cells,
+        "num_values": np.array(layout.schema.num_values, np.int64),
+        "numbers": np.array([layout.num_rows, layout.num_distinct, layout.num_slots]),
+        "total_weight": np.array(layout.total_weight),
     }
     save_arrays(path, arrays)
 
 
-def open_plan(path: Path) -> PatternPlan:
-    """The plan that was written, for statistics only; a damaged file is refused."""
+def load_layout(path: Path) -> RowLayout:
+    """Load a layout, for statistics only; raise `DataError` if its file is damaged."""
     try:
         arrays = open_arrays(path)
     except DataError as error:
         raise DataError(
-            f"a block of rows that was laid out here {error.message}; fit again", file=error.file
+            f"the row layout in this file {error.message}; fit again", file=error.file
         ) from None
     rows = (arrays["slots"], arrays["starts"], arrays["weights"].astype(np.float64))
     chunks = [
@@ -51,7 +51,7 @@ def open_plan(path: Path) -> PatternPlan:
         )
     ]
     num_rows, num_distinct, num_slots = arrays["numbers"].tolist()
-    return PatternPlan(
+    return RowLayout(
         schema=Schema(1, arrays["num_values"].tolist()),
         num_rows=num_rows,
         num_distinct=num_distinct,
@@ -70,8 +70,8 @@ def open_plan(path: Path) -> PatternPlan:
     )
 
 
-def _compact(weights: NDArray[np.float64]) -> NDArray[Any]:
-    """The same weights in as few bytes as hold them exactly: most are numbers of equal rows."""
+def _to_smallest_dtype(weights: NDArray[np.float64]) -> NDArray[Any]:
+    """Convert weights to the smallest type that holds them exactly: most are small counts."""
     for kind in (np.uint8, np.uint16, np.float32):
         with np.errstate(invalid="ignore", over="ignore"):
             smaller = weights.astype(kind)

@@ -1,12 +1,12 @@
 """The E-step as one program over the devices of a JAX mesh.
 
-The chunks of a plan all have the same shape: they are stacked, and each device is given as many. It
-sums its own (`jax.shard_map`), the sums of all devices are added where they are (`psum`), and every
-device ends with the whole. Rows never move.
+All chunks of a layout have the same shape: they are stacked and divided evenly over the devices.
+Each device sums its chunks (`jax.shard_map`), the sums are added across devices (`psum`), and every
+device holds the total. Rows never move.
 
-Where several processes form the mesh (`jax.distributed`), each lays out the same plan and puts onto
-its own devices their chunks and no others. Whether all work on the same plan and parameters is
-checked at each pass: sums of different ones would be sums of nothing.
+If several processes form the mesh (`jax.distributed`), each computes the same layout and transfers
+to its own devices only their chunks. Each pass checks that all processes use the same layout and
+parameters, because sums over different ones would be meaningless.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from jax.sharding import PartitionSpec as Spec
 
 from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.inference.em.e_step import (
-    PlanExecutor,
+    LocalEStep,
     Precision,
     chunk_arrays,
     chunk_sums,
     zero_sums,
 )
-from bayes_lcs.inference.em.row_layout import PatternPlan
+from bayes_lcs.inference.em.row_layout import RowLayout
 from bayes_lcs.runtime.checkpoints import fingerprint
 from bayes_lcs.runtime.executors.multihost import (
     check_agreement,
@@ -43,7 +43,7 @@ __all__ = ["MeshEStep"]
 
 @partial(jax.jit, static_argnames="mesh")
 def _sums_over(mesh: Mesh, tables: jax.Array, base: jax.Array, chunks: tuple[Any, ...]) -> Any:
-    """Sums over all chunks, the same on every device."""
+    """Return sums over all chunks, replicated on every device."""
     (axis,) = mesh.axis_names
     everywhere, split = _specs(mesh)
 
@@ -58,31 +58,31 @@ def _sums_over(mesh: Mesh, tables: jax.Array, base: jax.Array, chunks: tuple[Any
         return jax.lax.psum(sums, axis)  # type: ignore[no-untyped-call]
 
     specs = (everywhere, everywhere, split)
-    # Sums begin as zeros that are the same everywhere, and do not stay so.
+    # check_vma=False: the carry starts as replicated zeros and then varies over devices.
     return jax.shard_map(
         on_one_device, mesh=mesh, in_specs=specs, out_specs=everywhere, check_vma=False
     )(tables, base, chunks)
 
 
 def _specs(mesh: Mesh) -> tuple[Spec, Spec]:
-    """The same everywhere, and split over the devices."""
+    """Return the partition specs of replicated arrays and of arrays split over the devices."""
     return Spec(), Spec(*mesh.axis_names)  # type: ignore[no-untyped-call]
 
 
-class MeshEStep(PlanExecutor):
-    """Takes statistics of a plan's rows on all devices of a mesh of one axis."""
+class MeshEStep(LocalEStep):
+    """E-step over a layout on all devices of a mesh with one axis."""
 
-    def __init__(self, plan: PatternPlan, precision: Precision, mesh: Mesh) -> None:
+    def __init__(self, layout: RowLayout, precision: Precision, mesh: Mesh) -> None:
         self.mesh = mesh
         self.is_shared = spans_processes(mesh)
-        super().__init__(plan, precision, cores=1)
+        super().__init__(layout, precision, cores=1)
         if self.is_shared:
             check_agreement(fingerprint(*self.identity()), "rows")
 
     def put_chunks(self) -> Any:
-        """All chunks, and empty ones until every device has as many."""
-        given = [chunk_arrays(chunk) for chunk in self.plan.chunks]
-        last = self.plan.chunks[-1]
+        """Transfer the chunks to the devices, padded with empty ones to equal numbers."""
+        given = [chunk_arrays(chunk) for chunk in self.layout.chunks]
+        last = self.layout.chunks[-1]
         empty = (last.slots, last.starts, np.zeros_like(last.weights), np.int32(0))
         given += [empty] * (-len(given) % self.mesh.size)
         sharding = NamedSharding(self.mesh, _specs(self.mesh)[1])
@@ -96,17 +96,17 @@ class MeshEStep(PlanExecutor):
         return tuple(put(leaves) for leaves in zip(*given, strict=True))
 
     def statistics(self, requests: Sequence[MixtureParameters]) -> list[MixtureStatistics]:
-        """Statistics at each of some parameters, all together."""
+        """Compute statistics at each of the requested parameters."""
 
         def take() -> list[MixtureStatistics]:
             answers = []
             if self.is_shared:
                 check_agreement(fingerprint(*requests), "parameters")
             with jax.enable_x64(True):
-                for asked in requests:
-                    sums = self._sums(*self.tables(asked))
+                for request in requests:
+                    sums = self._sums(*self.tables(request))
                     here = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)), sums)
-                    answers.append(self.finish([here], asked.num_components))
+                    answers.append(self.finish([here], request.num_components))
             return answers
 
         return run_interruptibly(take)

@@ -7,12 +7,12 @@ scheme S3, eqs. 5 to 9). Three things differ from theirs:
 - Points are logs of probabilities, normalised again afterwards, so that no step leaves the simplex.
   With ``a = -1`` the point is ``u_2``.
 - Norms weight each log by its expected count, as the complete information does. In this metric the
-  EM map is symmetric near a maximum; without weights, probabilities that go to zero, whose logs
-  never settle, decide the step.
-- The objective never falls: a point at which it is below that of ``u_1`` is rejected, and EM goes
-  on from ``u_1``.
+  EM map is symmetric near a maximum; without weights, the step would be dominated by probabilities
+  that go to zero, whose logs diverge.
+- The objective never falls: a point at which it is below that of ``u_1`` is rejected, and EM
+  continues from ``u_1``.
 
-Steps have an upper limit that grows where it is reached and shrinks after a rejection, as in the R
+Steps have an upper limit that grows when it is attained and shrinks after a rejection, as in the R
 package SQUAREM.
 """
 
@@ -26,18 +26,20 @@ from numpy.typing import NDArray
 from bayes_lcs.core.model_protocols import MixtureParameters, MixtureStatistics
 from bayes_lcs.core.schema import Schema
 
-__all__ = ["FIRST_LIMIT", "SMALLEST", "EMPoint", "extrapolate", "next_limit", "stack"]
+__all__ = ["FIRST_LIMIT", "MIN_PROBABILITY", "EMPoint", "extrapolate", "next_limit", "stack"]
 
 FloatArray = NDArray[np.float64]
 
-SMALLEST = 1e-200
-"""Probabilities below are taken for zero."""
+MIN_PROBABILITY = 1e-200
+"""Smaller probabilities are set to zero."""
 FIRST_LIMIT = 4.0
+"""Initial upper limit of steps."""
 LIMIT_FACTOR = 4.0
+"""Factor by which the limit grows or shrinks."""
 
 
 class EMPoint(NamedTuple):
-    """Parameters at which statistics were taken.
+    """Parameters with their statistics, objective and M-step.
 
     Attributes
     ----------
@@ -48,9 +50,9 @@ class EMPoint(NamedTuple):
     update
         Parameters after the M-step.
     gain
-        Improvement that the M-step expects, in nats.
+        Expected improvement by the M-step, in nats.
     edge_gain
-        What it would be more if probabilities near zero that grow stood for one row.
+        Additional gain if growing probabilities near zero counted as one row each.
     importance : (1 + C, K)
         Weights of the logs of all probabilities, as in :func:`stack`.
     log_floor : (1 + C, K)
@@ -68,16 +70,16 @@ class EMPoint(NamedTuple):
 
 
 def stack(parameters: MixtureParameters) -> FloatArray:
-    """Put weights on top of cells, ``(1 + C, K)``."""
+    """Stack weights on top of cells, ``(1 + C, K)``."""
     return np.vstack([parameters.weights, parameters.cells])
 
 
 def extrapolate(
     schema: Schema, zero: EMPoint, one: EMPoint, limit: float
 ) -> tuple[MixtureParameters, float]:
-    """Extrapolate from a point and its EM step ``one``, and return the step ``-a`` taken."""
+    """Extrapolate from a point ``zero`` and its EM step ``one``; return the step ``-a`` too."""
     points = [
-        np.log(np.maximum(stack(p), SMALLEST))
+        np.log(np.maximum(stack(p), MIN_PROBABILITY))
         for p in (zero.parameters, one.parameters, one.update)
     ]
     r = points[1] - points[0]
@@ -85,9 +87,9 @@ def extrapolate(
     norms = [float((zero.importance * x**2).sum()) for x in (r, v)]
     step = float(np.clip(np.sqrt(norms[0] / norms[1]), 1.0, limit)) if norms[1] > 0.0 else 1.0
     logs = points[0] + 2.0 * step * r + step**2 * v
-    # EM would take long to bring back a probability that was lowered too far.
+    # A floor: EM would need many steps to raise a probability that was lowered too far.
     logs = np.maximum(logs, np.minimum(points[2], zero.log_floor))
-    # What is zero stays zero: EM does not bring it back either.
+    # Zero probabilities stay zero, as in EM.
     logs = np.where(stack(one.update) == 0.0, -np.inf, logs)
     weights = np.exp(logs[0] - logs[0].max())
     cells = logs[1:]

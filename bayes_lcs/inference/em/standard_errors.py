@@ -7,16 +7,17 @@ probability of each feature, the observed information is (Louis 1982, eq. 3.2')
 
 summed over rows. With ``S_k`` the complete score of a row if it is of component ``k``, the
 covariance is ``sum_k r_k S_k S_k' - s s'`` with ``s = sum_k r_k S_k``. A Dirichlet prior in natural
-parameters counts as so many more rows in the first term. The delta method leads from natural
-parameters to probabilities.
+parameters adds pseudo-rows to the first term. The delta method converts natural parameters to
+probabilities.
 
 *Boundary.* The maximum of a likelihood often has probabilities of 0. There the log-likelihood has a
-slope and not a curvature, and no standard error follows from it. Such parameters are held fixed, as
-in Mplus and Latent GOLD: the information of the others is inverted, and theirs are NaN.
+nonzero slope, so that its curvature gives no standard error. Such parameters are held fixed, as in
+Mplus and Latent GOLD: the information of the others is inverted, and their own standard errors are
+NaN.
 
-*Bootstrap.* Weights of the rows are drawn anew from a multinomial, and EM goes on from the fitted
-parameters. Components may have changed places: they are matched with the fitted ones by the
-assignment of least squared distance.
+*Bootstrap.* Weights of the rows are resampled from a multinomial, and EM continues from the fitted
+parameters. Components may be permuted: they are matched with the fitted ones by the assignment with
+the smallest squared distance.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.rows.encoded_rows import EncodedColumns
 from bayes_lcs.inference.em.initialization import leave_boundary
 from bayes_lcs.inference.em.row_densities import map_rows, responsibilities
-from bayes_lcs.inference.em.row_layout import PatternPlan
+from bayes_lcs.inference.em.row_layout import RowLayout
 from bayes_lcs.runtime.memory import require_memory
 
 __all__ = [
@@ -52,22 +53,22 @@ IntArray = NDArray[np.int64]
 
 BLOCK_ROWS = 1024
 BOUNDARY_COUNT = 0.01
-"""A probability that stands for fewer rows than this, prior included, is at the boundary."""
+"""A probability whose expected count, including the prior, is below this is at the boundary."""
 
 
 class FreeParameters(NamedTuple):
-    """Parameters that are estimated, without the reference of each distribution.
+    """Free parameters: without the reference of each distribution, and without fixed ones.
 
     Attributes
     ----------
     weights
-        Components whose weights are free.
+        Components with free weights.
     cells
         For each component, its free cells.
     fixed_weights : (K,)
-        Weights that are held fixed at the boundary.
+        Mask of weights that are held fixed at the boundary.
     fixed_cells : (C, K)
-        Cells that are held fixed at the boundary.
+        Mask of cells that are held fixed at the boundary.
     """
 
     weights: IntArray
@@ -89,7 +90,7 @@ def free_parameters(
     Parameters
     ----------
     observed : (K, F)
-        Expected weight of the rows of each component that have a value of each feature.
+        Expected weight of the rows of each component in which each feature is observed.
     weight
         Weight of all rows.
     """
@@ -120,9 +121,9 @@ def observed_information(
     table: EncodedColumns,
     weights: FloatArray | None = None,
 ) -> tuple[FloatArray, FreeParameters]:
-    """Observed information of the log posterior, ``(d, d)``, in natural parameters.
+    """Compute the observed information of the log posterior, ``(d, d)``, in natural parameters.
 
-    The order is that of the free weights, then, component after component, of its free cells.
+    The order is: free weights, then the free cells of each component in turn.
     """
     schema: Schema = model.schema
     num_components = parameters.num_components
@@ -133,7 +134,7 @@ def observed_information(
     observed = np.zeros((num_components, schema.num_features))
     for f in range(schema.num_features):
         has_value = table.column(f) >= 0
-        observed[:, f] = weights[has_value] @ shares[has_value]
+        observed[:, f] = weights[has_value] @ shares[has_value]  # missing cells are not observed
     free = free_parameters(model, parameters, observed, total)
     size = free.size
     require_memory(
@@ -144,13 +145,13 @@ def observed_information(
     pi = parameters.weights[free.weights]
     for start in range(0, table.num_rows, BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
-        seen, held = _indicators(schema, table.take(rows))
+        is_observed, is_value = _indicators(schema, table.take(rows))
         share, weight = shares[rows], weights[rows]
         mean = [share[:, free.weights] - pi]
         for k, cells in enumerate(free.cells):
-            # Score of a row of component k: its values less their expectation where it has any.
-            expected = seen[:, schema.cell_feature[cells]] * parameters.cells[cells, k]
-            score = held[:, cells] - expected
+            # Score of a row of component k: observed values less their expectation.
+            expected = is_observed[:, schema.cell_feature[cells]] * parameters.cells[cells, k]
+            score = is_value[:, cells] - expected
             mean.append(share[:, k, None] * score)
             full = np.hstack([np.ones((len(score), 1)), score])
             own[k] += full.T @ (full * (weight * share[:, k])[:, None])
@@ -161,19 +162,19 @@ def observed_information(
 
 
 def _indicators(schema: Schema, table: EncodedColumns) -> tuple[FloatArray, FloatArray]:
-    """Indicate which features a row has, ``(B, F)``, and which cells, ``(B, C)``."""
-    held = np.zeros((table.num_rows, schema.num_cells))
-    seen = np.zeros((table.num_rows, schema.num_features))
+    """Return indicators of observed features, ``(B, F)``, and of cells, ``(B, C)``."""
+    is_value = np.zeros((table.num_rows, schema.num_cells))
+    is_observed = np.zeros((table.num_rows, schema.num_features))
     for feature in range(schema.num_features):
         codes = table.column(feature).astype(np.int64)
         rows = np.flatnonzero(codes >= 0)
-        held[rows, codes[rows] + schema.offsets[feature]] = 1.0
-        seen[rows, feature] = 1.0
-    return seen, held
+        is_value[rows, codes[rows] + schema.offsets[feature]] = 1.0
+        is_observed[rows, feature] = 1.0
+    return is_observed, is_value
 
 
-def _blocks(free: FreeParameters) -> list[slice]:
-    """Places of the weights and of each component's cells."""
+def _parameter_slices(free: FreeParameters) -> list[slice]:
+    """Return the slices of the weights and of each component's cells."""
     ends = np.cumsum([len(free.weights), *map(len, free.cells)])
     parts = [free.weights, *free.cells]
     return [slice(end - len(part), end) for end, part in zip(ends, parts, strict=True)]
@@ -182,14 +183,14 @@ def _blocks(free: FreeParameters) -> list[slice]:
 def _second_moment(
     own: list[FloatArray], parameters: MixtureParameters, free: FreeParameters
 ) -> FloatArray:
-    """``sum_n w_n sum_k r_nk S_nk S_nk'``: every component touches the weights and its own cells.
+    """Return ``sum_n w_n sum_k r_nk S_nk S_nk'``, sparse in the cells of other components.
 
-    ``own`` holds, of each component, the sums of 1, of its cells' scores, and of their products.
+    ``own`` has, for each component, the sums of 1, of its cells' scores, and of their products.
     """
     result = np.zeros((free.size, free.size))
-    head, *blocks = _blocks(free)
+    head, *blocks = _parameter_slices(free)
     for k, (sums, cells) in enumerate(zip(own, blocks, strict=True)):
-        # Of the weights' score only the indicator of the component differs between rows.
+        # The weights' score depends on the row only through its component.
         weight_score = (free.weights == k) - parameters.weights[free.weights]
         result[head, head] += sums[0, 0] * np.outer(weight_score, weight_score)
         result[head, cells] += np.outer(weight_score, sums[0, 1:])
@@ -205,9 +206,9 @@ def _complete_information(
     total: float,
     observed: FloatArray,
 ) -> FloatArray:
-    """Information of rows with known components, and of the prior."""
+    """Return the information of rows with known components, and of the prior."""
     schema: Schema = model.schema
-    head, *blocks = _blocks(free)
+    head, *blocks = _parameter_slices(free)
     result = np.zeros((free.size, free.size))
     count = total + parameters.num_components * model.weight_prior
     pi = parameters.weights[free.weights]
@@ -228,36 +229,36 @@ def information_errors(
     table: EncodedColumns,
     weights: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Standard errors of the weights ``(K,)`` and of the cells ``(C, K)``.
+    """Compute standard errors of the weights ``(K,)`` and of the cells ``(C, K)`` by information.
 
-    NaN for parameters at the boundary. All are NaN, with a warning, if the information of the
-    others is not positive definite: the parameters are not at a maximum, or the rows do not
-    determine them.
+    They are NaN for parameters at the boundary. All are NaN, with a warning, if the information of
+    the others is not positive definite: the parameters are not at a maximum, or the rows do not
+    identify them.
     """
     information, free = observed_information(model, parameters, table, weights)
     schema: Schema = model.schema
     scale = np.sqrt(np.maximum(np.diag(information), np.finfo(float).tiny))
     try:
-        # Parameters near a boundary have little information: comparable scales keep it.
+        # Parameters near a boundary have little information: scale to a unit diagonal.
         factor = cho_factor(information / np.outer(scale, scale))
         covariance = cho_solve(factor, np.eye(free.size)) / np.outer(scale, scale)
     except LinAlgError:
         warnings.warn(
-            "the observed information is not positive definite, so that it gives no standard "
-            "errors: fit with a smaller tol or fewer components, or use method='bootstrap'",
+            "the observed information is not positive definite, so that standard errors are NaN; "
+            "fit with a smaller tol or fewer components, or use method='bootstrap'",
             RuntimeWarning,
             stacklevel=3,
         )
         covariance = np.full_like(information, np.nan)
-    head, *blocks = _blocks(free)
-    weight_errors = _errors(parameters.weights, free.weights, covariance[head, head])
+    head, *blocks = _parameter_slices(free)
+    weight_errors = _delta_method(parameters.weights, free.weights, covariance[head, head])
     cells = np.empty_like(parameters.cells)
     for k, (places, block) in enumerate(zip(free.cells, blocks, strict=True)):
         for feature in range(schema.num_features):
             values = schema.cells_of(feature)
             inside = np.flatnonzero((places >= values.start) & (places < values.stop))
             part = inside + block.start
-            cells[values, k] = _errors(
+            cells[values, k] = _delta_method(
                 parameters.cells[values, k],
                 places[inside] - values.start,
                 covariance[np.ix_(part, part)],
@@ -268,8 +269,8 @@ def information_errors(
     )
 
 
-def _errors(point: FloatArray, free: IntArray, covariance: FloatArray) -> FloatArray:
-    """Standard errors of probabilities, from the covariance of the log odds of free ones."""
+def _delta_method(point: FloatArray, free: IntArray, covariance: FloatArray) -> FloatArray:
+    """Convert the covariance of free log odds to standard errors of probabilities."""
     slope = (np.diag(point) - np.outer(point, point))[:, free]
     variance = np.einsum("ij,jk,ik->i", slope, covariance, slope)
     result: FloatArray = np.sqrt(np.maximum(variance, 0.0))
@@ -279,7 +280,7 @@ def _errors(point: FloatArray, free: IntArray, covariance: FloatArray) -> FloatA
 def bootstrap_errors(
     model: Any,
     parameters: MixtureParameters,
-    plan: PatternPlan,
+    layout: RowLayout,
     weights: FloatArray | None,
     *,
     num_fits: int,
@@ -287,20 +288,20 @@ def bootstrap_errors(
     tol: float,
     seed: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Standard errors of the weights ``(K,)`` and of the cells ``(C, K)``."""
-    from bayes_lcs.inference.em.e_step import PlanExecutor
+    """Compute standard errors of the weights ``(K,)`` and of the cells ``(C, K)`` by bootstrap."""
+    from bayes_lcs.inference.em.e_step import LocalEStep
     from bayes_lcs.inference.em.em import GapRule, em_steps, run_em
 
     if num_fits < 2:
         raise ValueError(f"a bootstrap needs at least 2 fits, got {num_fits}")
     rng = np.random.default_rng(seed)
-    probability = np.ones(plan.num_rows) if weights is None else weights
+    probability = np.ones(layout.num_rows) if weights is None else weights
     total = round(float(probability.sum()))
     probability = probability / probability.sum()
-    found, num_unconverged = [], 0
+    fits, num_unconverged = [], 0
     for _ in range(num_fits):
         drawn = rng.multinomial(total, probability).astype(np.float64)
-        executor = PlanExecutor(plan.with_weights(drawn), "double")
+        executor = LocalEStep(layout.with_weights(drawn), "double")
         start = leave_boundary(model, parameters, total, partial(_statistics, executor))
         steps = partial(em_steps, model, start, max_iter, GapRule(tol), is_accelerated=True)
         results, interrupted = run_em(
@@ -309,7 +310,7 @@ def bootstrap_errors(
         if interrupted:
             raise KeyboardInterrupt
         num_unconverged += not results[0].converged
-        found.append(matched(parameters, results[0].parameters))
+        fits.append(match_components(parameters, results[0].parameters))
     if num_unconverged:
         warnings.warn(
             f"{num_unconverged} of {num_fits} fits of the bootstrap have not converged after "
@@ -318,8 +319,8 @@ def bootstrap_errors(
             stacklevel=3,
         )
     return (
-        np.std([fit.weights for fit in found], axis=0, ddof=1),
-        np.std([fit.cells for fit in found], axis=0, ddof=1),
+        np.std([fit.weights for fit in fits], axis=0, ddof=1),
+        np.std([fit.cells for fit in fits], axis=0, ddof=1),
     )
 
 
@@ -328,16 +329,16 @@ def _statistics(executor: Any, parameters: MixtureParameters) -> MixtureStatisti
     return statistics
 
 
-def matched(reference: MixtureParameters, found: MixtureParameters) -> MixtureParameters:
-    """Components in the order of those of the reference that they are nearest to.
+def match_components(reference: MixtureParameters, other: MixtureParameters) -> MixtureParameters:
+    """Permute components to match those of the reference, by smallest total squared distance.
 
     Examples
     --------
     >>> cells = np.array([[0.9, 0.2], [0.1, 0.8]])
     >>> swapped = MixtureParameters(np.array([0.3, 0.7]), cells[:, ::-1])
-    >>> matched(MixtureParameters(np.array([0.7, 0.3]), cells), swapped).weights.tolist()
+    >>> match_components(MixtureParameters(np.array([0.7, 0.3]), cells), swapped).weights.tolist()
     [0.7, 0.3]
     """
-    distance = ((reference.cells[:, :, None] - found.cells[:, None, :]) ** 2).sum(axis=0)
+    distance = ((reference.cells[:, :, None] - other.cells[:, None, :]) ** 2).sum(axis=0)
     order = linear_sum_assignment(distance)[1]
-    return MixtureParameters(found.weights[order], found.cells[:, order])
+    return MixtureParameters(other.weights[order], other.cells[:, order])

@@ -274,7 +274,8 @@ def test_the_model_of_the_first_part_of_a_file_is_not_bet_on(tmp_path):
     X, y = told([1.0] * 40, rows=4)
     frame = pd.DataFrame(X, columns=["nothing", "vote"]).assign(y=y)
     frame.to_parquet(tmp_path / "told.parquet")
-    found = PartialScanClassifier(Told(), 40, confidence=0.995, rule="every", shuffle=False)
+    options = {"confidence": 0.995, "rule": "every", "shuffle": False, "random_state": 1}
+    found = PartialScanClassifier(Told(), 40, **options)
     found.fit_file(tmp_path / "told.parquet", label="y", classes=[0, 1])
     assert found.scan_.num_validation == 2
     assert found.scan_.parts_read == by_hand(40, 2 / 0.005, first=1) == by_hand(40, 2 / 0.005) + 1

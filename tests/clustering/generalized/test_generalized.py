@@ -580,7 +580,7 @@ def test_weights_that_are_refused(learner, weights, message):
         ({"learner": bl.KMeans()}, TypeError, "not a classifier"),
         ({"init": np.ones((3, 3))}, ValueError, "init must have the shape"),
         ({"n_clusters": 500}, ValueError, "n_clusters=500"),
-        ({"nominal": ["no such"]}, ValueError, "nominal names a column"),
+        ({"nominal": ["no such"]}, ValueError, "nominal contains the column"),
     ],
 )
 def test_what_is_refused(options, error, message):

@@ -7,7 +7,7 @@ from bayes_lcs.clustering.generalized.learners.naive_bayes import NaiveBayesLear
 from bayes_lcs.clustering.generalized.learners.perceptron_list import PerceptronListLearner
 from bayes_lcs.clustering.generalized.learners.prototype import PrototypeLearner
 from bayes_lcs.clustering.generalized.learners.sklearn_adapter import ClassifierLearner
-from bayes_lcs.clustering.generalized.learners.stump import StumpLearner, _information
+from bayes_lcs.clustering.generalized.learners.stump import StumpLearner, _information_gain
 from bayes_lcs.clustering.generalized.mixed_columns import MixedRows
 
 RNG = np.random.RandomState(0)
@@ -81,11 +81,13 @@ def test_a_class_without_rows_is_no_reason_to_fail():
 
 
 def test_information_by_hand():
-    assert _information(np.array([[2.0, 0.0], [0.0, 2.0]])) == pytest.approx(1.0)
-    assert _information(np.array([[1.0, 1.0], [1.0, 1.0]])) == pytest.approx(0.0)
+    assert _information_gain(np.array([[2.0, 0.0], [0.0, 2.0]])) == pytest.approx(1.0)
+    assert _information_gain(np.array([[1.0, 1.0], [1.0, 1.0]])) == pytest.approx(0.0)
     # H(1/2) - 3/4 H(1/3)
     third = -(np.log2(1 / 3) / 3 + 2 * np.log2(2 / 3) / 3)
-    assert _information(np.array([[2.0, 1.0], [0.0, 1.0]])) == pytest.approx(1.0 - 0.75 * third)
+    assert _information_gain(np.array([[2.0, 1.0], [0.0, 1.0]])) == pytest.approx(
+        1.0 - 0.75 * third
+    )
 
 
 def test_the_stump_takes_the_column_that_tells_most():

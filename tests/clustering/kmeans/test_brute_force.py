@@ -45,5 +45,5 @@ def test_no_start_finds_a_cheaper_one():
 def test_what_is_refused():
     with pytest.raises(ValueError, match="at most 14"):
         exhaustive_kmeans(np.zeros((15, 1)), np.ones(15), 2)
-    with pytest.raises(ValueError, match="cannot be put into 3"):
+    with pytest.raises(ValueError, match="num_clusters must be between"):
         exhaustive_kmeans(np.zeros((2, 1)), np.ones(2), 3)

@@ -20,7 +20,7 @@ from bayes_lcs.clustering.mixture.mixture_io import mixture_from_tree
 from bayes_lcs.core.errors import InterruptedWarning
 from bayes_lcs.core.model_protocols import MixtureParameters
 from bayes_lcs.core.schema import Schema
-from bayes_lcs.learning_curve_sampling.truncated_training import abbreviation
+from bayes_lcs.learning_curve_sampling.truncated_training import parse_abbreviation
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 from bayes_lcs.runtime.atomic_files import load_datatree
 from tests.inference.em.em_oracle import plain_em
@@ -186,7 +186,7 @@ def test_the_number_of_components_is_chosen(criterion):
     assert clusterer.criterion_scores_[2] == pytest.approx(score)
     some = MixtureClusterer([1, 2], criterion=criterion, random_state=0).fit(X)
     assert some.n_components_ == 2
-    with pytest.raises(ValueError, match="no number"):
+    with pytest.raises(ValueError, match="n_components is empty"):
         MixtureClusterer([]).fit(X)
 
 
@@ -307,7 +307,7 @@ def test_too_few_passes_are_warned_of(simulated, tmp_path):
     X, _, _ = simulated
     pd.DataFrame(X).add_prefix("c").to_csv(tmp_path / "rows.csv", index=False)
     clusterer = MixtureClusterer(3, max_iter=4, random_state=0)
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=4 passes.*Raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=4 passes.*Increase max_iter"):
         clusterer.fit(X)
     assert not clusterer.converged_
     assert clusterer.gap_ > 1e-3
@@ -364,7 +364,7 @@ def test_the_rule_of_the_paper_is_there(simulated):
     near = (paper.weights_, paper.probabilities_)
     again = clone(paper).set_params(init=near, tol=1e-2).fit(X)
     assert again.n_iter_ == 2  # not since the start, which is near the end
-    cut_short = abbreviation("thresh-0.01")
+    cut_short = parse_abbreviation("thresh-0.01")
     assert cut_short is not None
     assert cut_short.parameters(paper) == {"tol": 0.01, "stopping": "relative"}
 
@@ -393,10 +393,10 @@ def test_batches_move_the_parameters():
 
 
 def test_interruption_warns_and_keeps(simulated, monkeypatch):
-    from bayes_lcs.inference.em.e_step import PlanExecutor
+    from bayes_lcs.inference.em.e_step import LocalEStep
 
     X, _, _ = simulated
-    taken, calls = PlanExecutor.statistics, []
+    taken, calls = LocalEStep.statistics, []
 
     def interrupted(self, requests):
         calls.append(1)
@@ -404,7 +404,7 @@ def test_interruption_warns_and_keeps(simulated, monkeypatch):
             raise KeyboardInterrupt
         return taken(self, requests)
 
-    monkeypatch.setattr(PlanExecutor, "statistics", interrupted)
+    monkeypatch.setattr(LocalEStep, "statistics", interrupted)
     with pytest.warns(InterruptedWarning, match="interrupted after 4 passes"):
         clusterer = MixtureClusterer(3, random_state=0).fit(X)
     assert not clusterer.converged_

@@ -74,13 +74,13 @@ def test_files_give_what_memory_gives(frame, files, name, memory, tmp_path):
 
 def test_layouts_are_on_disk_only_if_memory_is_short(files, tmp_path, monkeypatch):
     seen = []
-    statistics = distributed_e_step.BlockEStep.statistics
+    statistics = distributed_e_step.DistributedEStep.statistics
 
     def look(self, requests):
         seen.append(len(list(tmp_path.glob("*/layout-*"))))
         return statistics(self, requests)
 
-    monkeypatch.setattr(distributed_e_step.BlockEStep, "statistics", look)
+    monkeypatch.setattr(distributed_e_step.DistributedEStep, "statistics", look)
     for memory, layouts in ((1000 * (2 * 4 + 8), 0), (1000 * (2 * 4 + 8) - 1, 4)):
         MixtureClusterer(2, **SETTINGS).fit_file(files / "parts", memory=memory, folder=tmp_path)
         assert set(seen) == {layouts}
@@ -108,7 +108,7 @@ def test_the_number_of_components_is_chosen(frame, files, criterion, precision):
 
 def test_what_begins_elsewhere_is_refused(files):
     for settings in ({"warm_start": True}, {"categories": [["a"]] * 4}):
-        with pytest.raises(ValueError, match="begins anew"):
+        with pytest.raises(ValueError, match="starts afresh"):
             MixtureClusterer(2, **settings).fit_file(files / "a.csv")
 
 
@@ -190,7 +190,7 @@ def test_a_block_that_a_worker_cannot_read_is_named(files, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("how", ["gone", "cut", "changed"])
 def test_a_layout_that_is_damaged_between_passes_is_named(files, tmp_path, monkeypatch, how):
-    statistics = distributed_e_step.BlockEStep.statistics
+    statistics = distributed_e_step.DistributedEStep.statistics
 
     def damaging(self, requests):
         path = min(tmp_path.glob("*/layout-*"))
@@ -203,8 +203,8 @@ def test_a_layout_that_is_damaged_between_passes_is_named(files, tmp_path, monke
             path.write_bytes(whole[:middle] if how == "cut" else changed)
         return statistics(self, requests)
 
-    monkeypatch.setattr(distributed_e_step.BlockEStep, "statistics", damaging)
-    with pytest.raises(bl.DataError, match=r"layout-.*rows: a block of rows that was laid out"):
+    monkeypatch.setattr(distributed_e_step.DistributedEStep, "statistics", damaging)
+    with pytest.raises(bl.DataError, match=r"layout-.*rows: the row layout in this file"):
         MixtureClusterer(2, **SETTINGS).fit_file(files / "parts", memory=0, folder=tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -14,10 +14,10 @@ from bayes_lcs.core.schema import Schema
 from bayes_lcs.data.rows.encoded_rows import DenseRows
 from bayes_lcs.data.rows.ordinal_encoding import encode_sparse
 from bayes_lcs.inference.em import em
-from bayes_lcs.inference.em.e_step import PlanExecutor
+from bayes_lcs.inference.em.e_step import LocalEStep
 from bayes_lcs.inference.em.em import GapRule, RelativeRule, em_steps, remaining_gap, run_em
 from bayes_lcs.inference.em.initialization import column_counts, draw_start
-from bayes_lcs.inference.em.row_layout import plan_rows
+from bayes_lcs.inference.em.row_layout import lay_out_rows
 from bayes_lcs.models.multinomial_mixture import MultinomialMixture
 from tests.inference.em.em_oracle import plain_em
 
@@ -59,8 +59,8 @@ def start_for(model, rows, weights=None, seed=0):
     return draw_start(rng, model, model.num_components, column_counts(table, weights), "random")
 
 
-def fit(model, plan, start, max_iter, stop=never_stop, steps=em_steps, precision="double"):
-    executor = PlanExecutor(plan, precision)
+def fit(model, layout, start, max_iter, stop=never_stop, steps=em_steps, precision="double"):
+    executor = LocalEStep(layout, precision)
     results, interrupted = run_em(
         executor,
         [partial(steps, model, start, max_iter, stop)],
@@ -82,8 +82,8 @@ def test_it_equals_plain_numpy_with_weights_and_missing_cells(choices, prior):
     model = mixture(prior)
     start = start_for(model, rows, weights)
     expected, objectives = plain_em(rows, SIZES, start, 12, prior, weights)
-    plan = plan_rows(DenseRows(rows, SIZES), weights, **choices)
-    found = fit(model, plan, start, 12)
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights, **choices)
+    found = fit(model, layout, start, 12)
     np.testing.assert_allclose(found.parameters.weights, expected.weights, rtol=0, atol=1e-10)
     np.testing.assert_allclose(found.parameters.cells, expected.cells, rtol=0, atol=1e-10)
     # Ours has the constant of the prior, theirs has none.
@@ -98,8 +98,8 @@ def test_the_likelihood_is_the_sum_over_rows():
     rows, weights = rows_of()
     model = mixture()
     start = start_for(model, rows)
-    plan = plan_rows(DenseRows(rows, SIZES), weights)
-    (statistics,) = PlanExecutor(plan).statistics([start])
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights)
+    (statistics,) = LocalEStep(layout).statistics([start])
     joint = np.exp(model.log_joint(start, rows))
     assert statistics.log_likelihood == pytest.approx(
         weights @ np.log(joint.sum(axis=1)), rel=1e-13
@@ -115,8 +115,8 @@ def test_components_that_only_fill_a_vector_take_nothing(num_components, precisi
     rows, weights = rows_of()
     model = mixture(num_components=num_components)
     parameters = model.simulate(1, 5)[2]
-    plan = plan_rows(DenseRows(rows, SIZES), weights)
-    (found,) = PlanExecutor(plan, precision).statistics([parameters])
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights)
+    (found,) = LocalEStep(layout, precision).statistics([parameters])
     joint = model.log_joint(parameters, rows)
     density = np.logaddexp.reduce(joint, axis=1)
     tolerance = 1e-12 if precision == "double" else 1e-5
@@ -133,9 +133,9 @@ def test_parts_of_many_chunks_add_up():
     model = mixture(sizes=sizes, num_components=2)
     rows, _, truth = model.simulate(40_000, 3)
     table = DenseRows(np.asfortranarray(rows.astype(np.int8)), sizes)
-    plan = plan_rows(table, merge_columns=False, merge_rows=False, leave_out_common=False)
-    assert len(plan.chunks) > 2
-    one, two = (PlanExecutor(plan, cores=cores).statistics([truth])[0] for cores in (1, 2))
+    layout = lay_out_rows(table, merge_columns=False, merge_rows=False, leave_out_common=False)
+    assert len(layout.chunks) > 2
+    one, two = (LocalEStep(layout, cores=cores).statistics([truth])[0] for cores in (1, 2))
     np.testing.assert_allclose(one.cells, two.cells, rtol=1e-12)
     joint = model.log_joint(truth, rows)
     top = joint.max(axis=1, keepdims=True)
@@ -157,13 +157,13 @@ def test_a_sparse_matrix_gives_what_a_dense_one_gives():
     start = start_for(model, rows)
     sparse = encode_sparse(csr_array(rows))
     np.testing.assert_array_equal(column_counts(sparse), column_counts(DenseRows(rows, sizes)))
-    plans = [
-        plan_rows(DenseRows(rows, sizes), leave_out_common=False),
-        plan_rows(sparse),
-        plan_rows(sparse, merge_rows=False, merge_columns=False, leave_out_common=True),
+    layouts = [
+        lay_out_rows(DenseRows(rows, sizes), leave_out_common=False),
+        lay_out_rows(sparse),
+        lay_out_rows(sparse, merge_rows=False, merge_columns=False, leave_out_common=True),
     ]
-    assert plans[1].slots_per_row < 0.7 * len(plans[1].groups)
-    dense, *others = (fit(model, plan, start, 10).parameters for plan in plans)
+    assert layouts[1].slots_per_row < 0.7 * len(layouts[1].groups)
+    dense, *others = (fit(model, layout, start, 10).parameters for layout in layouts)
     for other in others:
         np.testing.assert_allclose(dense.cells, other.cells, rtol=0, atol=1e-12)
         np.testing.assert_allclose(dense.weights, other.weights, rtol=0, atol=1e-12)
@@ -173,8 +173,8 @@ def test_mixed_precision_is_as_good_as_float32():
     rows, weights = rows_of(num_rows=2000)
     model = mixture()
     start = start_for(model, rows)
-    plan = plan_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
-    mixed, double = (PlanExecutor(plan, p).statistics([start])[0] for p in ("mixed", "double"))
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
+    mixed, double = (LocalEStep(layout, p).statistics([start])[0] for p in ("mixed", "double"))
     # A row's log is off by a few units in the last place of float32; sums are in float64.
     assert mixed.log_likelihood == pytest.approx(double.log_likelihood, rel=1e-6)
     np.testing.assert_allclose(mixed.cells, double.cells, rtol=2e-5)
@@ -190,8 +190,8 @@ def test_mixed_precision_is_as_good_as_float32():
 def test_the_objective_never_falls(steps, prior, seed):
     rows, weights = rows_of(seed)
     model = mixture(prior)
-    plan = plan_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
-    found = fit(model, plan, start_for(model, rows, weights, seed), 150, steps=steps)
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
+    found = fit(model, layout, start_for(model, rows, weights, seed), 150, steps=steps)
     assert np.diff(found.trace).min() >= -1e-8
     assert found.num_iter == 150
 
@@ -199,11 +199,11 @@ def test_the_objective_never_falls(steps, prior, seed):
 def test_acceleration_arrives_at_the_same_place_sooner():
     rows, weights = rows_of(2)
     model = mixture()
-    plan = plan_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
     start = start_for(model, rows, weights)
     stop = GapRule(1e-6)
-    plain = fit(model, plan, start, 5000, stop)
-    fast = fit(model, plan, start, 5000, stop, squarem_steps)
+    plain = fit(model, layout, start, 5000, stop)
+    fast = fit(model, layout, start, 5000, stop, squarem_steps)
     assert plain.converged
     assert fast.converged
     assert fast.num_iter < plain.num_iter / 2
@@ -216,13 +216,13 @@ def test_an_extrapolation_too_far_is_thrown_away(monkeypatch):
 
     rows, weights = rows_of(2)
     model = mixture()
-    plan = plan_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
     start = start_for(model, rows, weights)
     monkeypatch.setattr(em, "extrapolate", wild)
-    found = fit(model, plan, start, 30, steps=squarem_steps)
+    found = fit(model, layout, start, 30, steps=squarem_steps)
     # After the plain passes every other one is an EM step; the others are not used.
     assert len(found.trace) == 20
-    plain = fit(model, plan, start, len(found.trace))
+    plain = fit(model, layout, start, len(found.trace))
     np.testing.assert_allclose(found.trace, plain.trace, rtol=1e-12)
 
 
@@ -243,31 +243,31 @@ def test_the_stopping_rule_of_the_paper(trace, stops):
 def test_it_stops_where_the_rule_says():
     rows, weights = rows_of()
     model = mixture()
-    plan = plan_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
-    found = fit(model, plan, start_for(model, rows), 500, RelativeRule(1e-3, "double"))
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
+    found = fit(model, layout, start_for(model, rows), 500, RelativeRule(1e-3, "double"))
     assert found.converged
     shares = np.diff(found.trace) / (found.trace[1:] - found.trace[0])
     assert shares[-1] < 1e-3
     assert (shares[:-1] >= 1e-3).all()
     # Converged: the parameters are those of the last objective.
-    (again,) = PlanExecutor(plan).statistics([found.parameters])
+    (again,) = LocalEStep(layout).statistics([found.parameters])
     assert again.log_likelihood + model.log_prior(found.parameters) == found.objective
 
 
 def test_several_starts_together_are_as_each_alone():
     rows, weights = rows_of()
     model = mixture()
-    plan = plan_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
     starts = [start_for(model, rows, seed=seed) for seed in range(3)]
     stop = RelativeRule(1e-3, "double")
     together, _ = run_em(
-        PlanExecutor(plan),
+        LocalEStep(layout),
         [partial(em_steps, model, start, 200, stop) for start in starts],
         max_iter=200,
         log_prior=model.log_prior,
     )
     for start, found in zip(starts, together, strict=True):
-        alone = fit(model, plan, start, 200, stop)
+        alone = fit(model, layout, start, 200, stop)
         np.testing.assert_array_equal(alone.trace, found.trace)
         np.testing.assert_array_equal(alone.parameters.cells, found.parameters.cells)
 
@@ -275,7 +275,7 @@ def test_several_starts_together_are_as_each_alone():
 def test_interruption_keeps_what_is_known():
     rows, _ = rows_of()
     model = mixture()
-    executor = PlanExecutor(plan_rows(DenseRows(rows, SIZES), merge_rows=False))
+    executor = LocalEStep(lay_out_rows(DenseRows(rows, SIZES), merge_rows=False))
     start = start_for(model, rows)
     taken, calls = executor.statistics, []
 
@@ -295,7 +295,7 @@ def test_interruption_keeps_what_is_known():
     assert stopped
     assert results[0].num_iter == 5
     executor.statistics = taken
-    expected = fit(model, executor.plan, start, 5)
+    expected = fit(model, executor.layout, start, 5)
     np.testing.assert_array_equal(results[0].parameters.cells, expected.parameters.cells)
     assert results[0].log_likelihood == expected.log_likelihood
     calls.extend(range(6))
@@ -316,8 +316,8 @@ def test_plans_of_nearly_one_size_share_a_program():
     sizes = []
     for num_rows in (290, 300, 310):
         rows, weights = rows_of(num_rows=num_rows)
-        plan = plan_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
-        PlanExecutor(plan).statistics([start_for(model, rows)])
+        layout = lay_out_rows(DenseRows(rows, SIZES), weights, merge_rows=False)
+        LocalEStep(layout).statistics([start_for(model, rows)])
         sizes.append(e_step._accumulate._cache_size())
     assert sizes[0] == sizes[-1]
 
@@ -325,9 +325,9 @@ def test_plans_of_nearly_one_size_share_a_program():
 # How far from the maximum ------------------------------------------------------------------------
 
 
-def maximum_from(model, plan, parameters):
+def maximum_from(model, layout, parameters):
     """The objective of the maximum that EM leads to from some parameters."""
-    found = fit(model, plan, parameters, 20_000, GapRule(1e-6), squarem_steps)
+    found = fit(model, layout, parameters, 20_000, GapRule(1e-6), squarem_steps)
     assert found.converged
     return found.objective
 
@@ -340,14 +340,14 @@ def maximum_from(model, plan, parameters):
 def test_it_stops_as_near_the_maximum_as_it_says(steps, prior, seed):
     rows, weights = rows_of(seed)
     model = mixture(prior)
-    plan = plan_rows(DenseRows(rows, SIZES), weights)
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights)
     found = fit(
-        model, plan, start_for(model, rows, weights, seed), 20_000, GapRule(1e-3), steps=steps
+        model, layout, start_for(model, rows, weights, seed), 20_000, GapRule(1e-3), steps=steps
     )
     assert found.converged
     assert found.gap <= 1e-3
     # The estimate is that of a quadratic: it may be off by a factor of two.
-    assert maximum_from(model, plan, found.parameters) - found.objective < 2e-3
+    assert maximum_from(model, layout, found.parameters) - found.objective < 2e-3
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.9, 0.999])
@@ -355,7 +355,7 @@ def test_the_gap_of_one_direction(rate):
     """A quadratic of complete information 1: EM is a linear map with this rate."""
     objective = [-0.5 * (1 - rate) * rate ** (2 * t) for t in range(3)]
     gains = [0.5 * (1 - rate) ** 2 * rate ** (2 * t) for t in range(2)]
-    expected = -objective[1] if rate > em.LEAST_RATE else gains[1] / (1 - em.LEAST_RATE)
+    expected = -objective[1] if rate > em.MIN_RATE else gains[1] / (1 - em.MIN_RATE)
     assert remaining_gap(*gains) == pytest.approx(expected, rel=1e-9)
     assert remaining_gap(gains[1], gains[0]) == np.inf
 
@@ -367,15 +367,15 @@ def test_a_probability_that_grows_from_zero_is_waited_for(seed, cell, component)
     """A probability that begins at next to nothing hardly changes any count, and is worth nats."""
     rows, weights = rows_of(seed)
     model = mixture(0.0)
-    plan = plan_rows(DenseRows(rows, SIZES), weights)
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights)
     start = start_for(model, rows, weights, seed)
-    best = fit(model, plan, start, 20_000, GapRule(1e-6), squarem_steps)
+    best = fit(model, layout, start, 20_000, GapRule(1e-6), squarem_steps)
     cells = best.parameters.cells.copy()
     cells[cell, component] = 1e-20
     feature = model.schema.cells_of(int(model.schema.cell_feature[cell]))
     cells[feature, component] /= cells[feature, component].sum()
     start = MixtureParameters(best.parameters.weights, cells)
-    found = fit(model, plan, start, 500, GapRule(1e-3), squarem_steps)
+    found = fit(model, layout, start, 500, GapRule(1e-3), squarem_steps)
     assert found.converged
     assert found.objective > best.objective - 2e-3
 
@@ -384,9 +384,9 @@ def test_a_probability_that_grows_from_zero_is_waited_for(seed, cell, component)
 def test_a_start_at_the_maximum_ends_at_once(stop):
     rows, weights = rows_of(1)
     model = mixture()
-    plan = plan_rows(DenseRows(rows, SIZES), weights)
-    first = fit(model, plan, start_for(model, rows, weights), 2000, GapRule(1e-4), squarem_steps)
-    assert fit(model, plan, first.parameters, 2000, stop).num_iter == 2
+    layout = lay_out_rows(DenseRows(rows, SIZES), weights)
+    first = fit(model, layout, start_for(model, rows, weights), 2000, GapRule(1e-4), squarem_steps)
+    assert fit(model, layout, first.parameters, 2000, stop).num_iter == 2
 
 
 def test_an_extrapolation_does_not_lower_a_probability_for_good():

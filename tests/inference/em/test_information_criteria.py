@@ -14,12 +14,12 @@ from bayes_lcs.data.rows.encoded_rows import DenseRows
 from bayes_lcs.inference.em import information_criteria, standard_errors
 from bayes_lcs.inference.em.em import GapRule
 from bayes_lcs.inference.em.online import stepwise_init, stepwise_step
-from bayes_lcs.inference.em.row_layout import plan_rows
+from bayes_lcs.inference.em.row_layout import lay_out_rows
 from tests.inference.em.em_oracle import plain_em
 from tests.inference.em.test_em import SIZES, fit, mixture, rows_of, squarem_steps, start_for
 
 
-def statistics_of(model, parameters, rows, weights=None):
+def compute_statistics(model, parameters, rows, weights=None):
     weights = np.ones(len(rows)) if weights is None else weights
     joint = np.exp(model.log_joint(parameters, rows))
     share = joint / joint.sum(axis=1, keepdims=True) * weights[:, None]
@@ -41,7 +41,7 @@ def test_cheeseman_stutz_of_one_component_is_the_evidence():
     model = mixture(0.7, num_components=1)
     parameters = start_for(model, rows)
     found = information_criteria.cheeseman_stutz(
-        model, parameters, statistics_of(model, parameters, rows)
+        model, parameters, compute_statistics(model, parameters, rows)
     )
     expected = 0.0
     for f, size in enumerate(SIZES):
@@ -54,7 +54,7 @@ def test_cheeseman_stutz_in_full():
     rows, weights = rows_of()
     model = mixture(0.7)
     parameters = start_for(model, rows)
-    statistics = statistics_of(model, parameters, rows, weights)
+    statistics = compute_statistics(model, parameters, rows, weights)
     completed = log_beta(statistics.components + 0.7) - log_beta(np.full(3, 0.7))
     at_parameters = float(statistics.components @ np.log(parameters.weights))
     first = np.concatenate([[0], np.cumsum(SIZES)])
@@ -73,7 +73,7 @@ def test_cheeseman_stutz_is_near_the_evidence_summed_over_all_assignments():
     rows = np.array([[0, 0, 0]] * 5 + [[1, 1, 1]] * 5)
     table = DenseRows(rows, (2, 2, 2))
     start = start_for(model, rows, seed=1)
-    found = fit(model, plan_rows(table, merge_rows=False), start, 500, GapRule(1e-9))
+    found = fit(model, lay_out_rows(table, merge_rows=False), start, 500, GapRule(1e-9))
     terms = []
     for labels in itertools.product(range(2), repeat=len(rows)):
         z = np.array(labels)
@@ -83,7 +83,7 @@ def test_cheeseman_stutz_is_near_the_evidence_summed_over_all_assignments():
         ]
         terms.append(model.log_marginal(MixtureStatistics(components, np.array(cells, float), 0.0)))
     exact = float(np.logaddexp.reduce(terms))
-    statistics = statistics_of(model, found.parameters, rows)
+    statistics = compute_statistics(model, found.parameters, rows)
     score = information_criteria.cheeseman_stutz(model, found.parameters, statistics)
     assert exact - np.log(2) - 1.5 < score <= exact
 
@@ -94,7 +94,7 @@ def test_an_evidence_needs_a_prior():
     parameters = start_for(model, rows)
     with pytest.raises(ValueError, match="proper prior"):
         information_criteria.cheeseman_stutz(
-            model, parameters, statistics_of(model, parameters, rows)
+            model, parameters, compute_statistics(model, parameters, rows)
         )
 
 
@@ -181,7 +181,7 @@ def boundary_fit(seed):
     rows, _, _ = model.simulate(400, seed, truth)
     rows[rng.random(rows.shape) < 0.05] = -1
     table = DenseRows(rows, sizes)
-    result = fit(model, plan_rows(table), truth, 5000, GapRule(1e-9), squarem_steps)
+    result = fit(model, lay_out_rows(table), truth, 5000, GapRule(1e-9), squarem_steps)
     assert result.converged
     return model, rows, table, result.parameters
 
@@ -259,7 +259,7 @@ def test_errors_are_the_spread_over_data_sets():
     for seed in range(300):
         rows, _, _ = model.simulate(2000, seed, truth)
         table = DenseRows(rows, (2,) * 6)
-        result = fit(model, plan_rows(table), truth, 2000, stop)
+        result = fit(model, lay_out_rows(table), truth, 2000, stop)
         found.append(result.parameters)
         if seed < 10:
             claimed.append(standard_errors.information_errors(model, result.parameters, table))
@@ -267,9 +267,9 @@ def test_errors_are_the_spread_over_data_sets():
     tables = np.mean([errors[1] for errors in claimed], axis=0)
     np.testing.assert_allclose(weights, np.std([p.weights for p in found], axis=0), rtol=0.25)
     np.testing.assert_allclose(tables, np.std([p.cells for p in found], axis=0), rtol=0.25)
-    plan = plan_rows(table)
+    layout = lay_out_rows(table)
     resampled = standard_errors.bootstrap_errors(
-        model, result.parameters, plan, None, num_fits=200, max_iter=500, tol=1e-6, seed=0
+        model, result.parameters, layout, None, num_fits=200, max_iter=500, tol=1e-6, seed=0
     )
     np.testing.assert_allclose(resampled[0], weights, rtol=0.35)
     np.testing.assert_allclose(resampled[1], tables, rtol=0.35)
@@ -283,8 +283,8 @@ def test_a_stepwise_step_is_an_em_step_on_the_moving_average():
     model = mixture(0.5)
     start = start_for(model, rows)
     first, second = rows[:200], rows[200:]
-    one = statistics_of(model, start, first, weights[:200])
-    two = statistics_of(model, start, second, weights[200:])
+    one = compute_statistics(model, start, first, weights[:200])
+    two = compute_statistics(model, start, second, weights[200:])
     sums = weights[:200].sum(), weights[200:].sum()
     state, parameters = stepwise_step(model, stepwise_init(one, sums[0]), two, sums[1], 0.7)
     gain = 3.0**-0.7
@@ -299,10 +299,10 @@ def test_stepwise_on_one_and_the_same_batch_goes_where_em_goes():
     rows, weights = rows_of()
     model = mixture(0.0)
     start = start_for(model, rows)
-    state = stepwise_init(statistics_of(model, start, rows, weights), weights.sum())
+    state = stepwise_init(compute_statistics(model, start, rows, weights), weights.sum())
     parameters = start
     for _ in range(600):
-        found = statistics_of(model, parameters, rows, weights)
+        found = compute_statistics(model, parameters, rows, weights)
         state, parameters = stepwise_step(model, state, found, weights.sum(), 0.6)
     expected, _ = plain_em(rows, SIZES, parameters, 1, 0.0, weights)
     # A stationary point of EM.

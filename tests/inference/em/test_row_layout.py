@@ -11,29 +11,29 @@ from scipy.sparse import csr_array
 from bayes_lcs.data.rows.encoded_rows import DenseRows
 from bayes_lcs.data.rows.ordinal_encoding import encode_sparse
 from bayes_lcs.inference.em.column_merging import group_columns
-from bayes_lcs.inference.em.row_layout import plan_rows
+from bayes_lcs.inference.em.row_layout import lay_out_rows
 
 
-def rebuilt(plan):
+def rebuilt(layout):
     """Counts of cells ``(rows, C)``, and weights, of the distinct rows, from the slots alone."""
-    num_cells = plan.schema.num_cells
-    pattern = np.zeros((plan.num_slots, num_cells + 1))
-    np.add.at(pattern, (plan.entry_pattern, plan.entry_cell), plan.entry_sign)
+    num_cells = layout.schema.num_cells
+    pattern = np.zeros((layout.num_slots, num_cells + 1))
+    np.add.at(pattern, (layout.entry_pattern, layout.entry_cell), layout.entry_sign)
     common = np.zeros(num_cells + 1)
-    common[plan.common_cells] = 1.0
+    common[layout.common_cells] = 1.0
     places, weights = [], []
-    for chunk in plan.chunks:
+    for chunk in layout.chunks:
         for b in range(chunk.num_blocks):
             slots = chunk.slots[chunk.starts[b] : chunk.starts[b + 1]].astype(int)
             places.append(common + pattern[slots].sum(axis=0))
             weights.append(chunk.weights[b])
-    places = np.concatenate(places)[: plan.num_distinct, :num_cells]
+    places = np.concatenate(places)[: layout.num_distinct, :num_cells]
     held = np.concatenate(weights)
-    assert (held[plan.num_distinct :] == 0).all()
+    assert (held[layout.num_distinct :] == 0).all()
     rows = np.empty_like(places)
-    rows[plan.order] = places
-    weight = np.empty(plan.num_distinct)
-    weight[plan.order] = held[: plan.num_distinct]
+    rows[layout.order] = places
+    weight = np.empty(layout.num_distinct)
+    weight[layout.order] = held[: layout.num_distinct]
     return rows, weight
 
 
@@ -60,22 +60,22 @@ def test_a_plan_is_its_table(seed, num_rows, sizes, columns, merge, common, miss
     codes = rng.integers(-1 if missing else 0, sizes, (num_rows, len(sizes)))
     codes[rng.random(codes.shape) < 0.5] = 0
     weights = rng.random(num_rows) + 0.1
-    plan = plan_rows(
+    layout = lay_out_rows(
         DenseRows(codes, tuple(sizes)),
         weights,
         merge_columns=columns,
         merge_rows=merge,
         leave_out_common=common,
     )
-    rows, held = rebuilt(plan)
-    distinct = np.arange(num_rows) if plan.distinct is None else plan.distinct
+    rows, held = rebuilt(layout)
+    distinct = np.arange(num_rows) if layout.distinct is None else layout.distinct
     np.testing.assert_array_equal(rows[distinct], one_hot(codes, sizes))
     np.testing.assert_allclose(np.bincount(distinct, weights), held)
     if merge is True:
-        assert plan.num_distinct == len(np.unique(codes, axis=0))
-    assert plan.total_weight == pytest.approx(weights.sum())
+        assert layout.num_distinct == len(np.unique(codes, axis=0))
+    assert layout.total_weight == pytest.approx(weights.sum())
     other = rng.random(num_rows)
-    again, held = rebuilt(plan.with_weights(other))
+    again, held = rebuilt(layout.with_weights(other))
     np.testing.assert_array_equal(again, rows)
     np.testing.assert_allclose(np.bincount(distinct, other), held)
 
@@ -84,9 +84,9 @@ def test_a_plan_is_its_table(seed, num_rows, sizes, columns, merge, common, miss
 def test_a_sparse_plan_is_its_table(seed, num_rows, width):
     rng = np.random.default_rng(seed)
     codes = (rng.random((num_rows, width)) < rng.random(width) * 0.4).astype(int)
-    plan = plan_rows(encode_sparse(csr_array(codes)))
-    rows, _ = rebuilt(plan)
-    distinct = np.arange(num_rows) if plan.distinct is None else plan.distinct
+    layout = lay_out_rows(encode_sparse(csr_array(codes)))
+    rows, _ = rebuilt(layout)
+    distinct = np.arange(num_rows) if layout.distinct is None else layout.distinct
     np.testing.assert_array_equal(rows[distinct], one_hot(codes, (2,) * width))
 
 
@@ -96,8 +96,8 @@ def test_rows_are_merged_if_a_tenth_is_saved(distinct):
     rng = np.random.default_rng(distinct)
     kinds = np.unique(rng.integers(0, 7, (4000, 12)), axis=0)[:distinct]
     codes = np.concatenate([kinds, kinds[: 2000 - distinct]])
-    plan = plan_rows(DenseRows(rng.permutation(codes), (7,) * 12))
-    assert (plan.distinct is not None) == (distinct <= 1800)
+    layout = lay_out_rows(DenseRows(rng.permutation(codes), (7,) * 12))
+    assert (layout.distinct is not None) == (distinct <= 1800)
 
 
 def test_columns_that_go_together_share_a_group():
@@ -123,18 +123,18 @@ def test_what_pays_is_chosen_and_said():
     flat = DenseRows(rng.integers(0, 4, (5000, 20)), (4,) * 20)
     peaked = DenseRows((rng.random((5000, 60)) < 0.03).astype(int), (2,) * 60)
     few = DenseRows(rng.integers(0, 2, (5000, 4)), (2,) * 4)
-    plans = [plan_rows(table) for table in (flat, peaked, few)]
-    assert [plan.distinct is not None for plan in plans[::2]] == [False, True]
-    assert [len(plan.common_cells) > 0 for plan in plans] == [False, True, False]
-    assert plans[2].num_distinct == 16
-    assert "16 distinct" in repr(plans[2])
-    assert "common patterns left out" in repr(plans[1])
-    assert "all patterns" in repr(plans[0])
-    assert plans[0].slots_per_row == len(plans[0].groups) < 20
+    layouts = [lay_out_rows(table) for table in (flat, peaked, few)]
+    assert [layout.distinct is not None for layout in layouts[::2]] == [False, True]
+    assert [len(layout.common_cells) > 0 for layout in layouts] == [False, True, False]
+    assert layouts[2].num_distinct == 16
+    assert "16 distinct" in repr(layouts[2])
+    assert "common patterns left out" in repr(layouts[1])
+    assert "all patterns" in repr(layouts[0])
+    assert layouts[0].slots_per_row == len(layouts[0].groups) < 20
 
 
 def test_many_patterns_need_wide_numbers():
     codes = np.arange(70_000)[:, None]
-    plan = plan_rows(DenseRows(codes, (70_000,)))
-    assert plan.chunks[0].slots.dtype == np.int32
-    assert plan.num_patterns == (70_000,)
+    layout = lay_out_rows(DenseRows(codes, (70_000,)))
+    assert layout.chunks[0].slots.dtype == np.int32
+    assert layout.num_patterns == (70_000,)

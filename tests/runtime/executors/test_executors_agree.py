@@ -209,7 +209,7 @@ def workers_of(executor):
 def test_checkpoints_are_taken_up_by_another_executor(executor, tmp_path, monkeypatch):
     if executor.mesh is not None:
         pytest.skip("devices work on other blocks")
-    e_step = distributed_e_step.BlockEStep.statistics
+    e_step = distributed_e_step.DistributedEStep.statistics
     passes = []
 
     def interrupted(self, requests):
@@ -223,7 +223,7 @@ def test_checkpoints_are_taken_up_by_another_executor(executor, tmp_path, monkey
         bl.executor("serial") as here,
         bl.checkpoints(tmp_path),
     ):
-        patched.setattr(distributed_e_step.BlockEStep, "statistics", interrupted)
+        patched.setattr(distributed_e_step.DistributedEStep, "statistics", interrupted)
         with pytest.warns(InterruptedWarning, match="interrupted"):
             agreeing.em(here)
     calls = executor.traffic.calls

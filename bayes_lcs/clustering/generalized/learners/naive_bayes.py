@@ -1,7 +1,8 @@
-"""Naive Bayes over names, numbers, or both (Kalton et al. 2001, section 3.2).
+"""Naive Bayes for nominal and numeric columns (Kalton et al. 2001, section 3.2).
 
-Names have smoothed frequencies in each class, numbers a normal distribution. With weighted
-assignment it is EM: over names only, that of `bayes_lcs.MixtureClusterer`, step by step.
+In each class nominal columns have smoothed frequencies, numeric ones a normal distribution. With
+weighted assignment this is EM: for nominal columns only, step by step that of
+`bayes_lcs.MixtureClusterer`.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NaiveBayesLearner:
-    """Naive Bayes.
+    """Naive Bayes learner.
 
     Parameters
     ----------
     prior
-        Parameter of the Dirichlet priors of classes and names.
+        Parameter of the Dirichlet priors of classes and nominal values.
     smoothing
-        Added to variances, as a share of the variance of the column.
+        Share of the variance of each column that is added to its variances in the classes.
     """
 
     prior: float = 1.0
@@ -47,7 +48,7 @@ class NaiveBayesLearner:
         rng: np.random.RandomState,
         sample_weight: FloatArray | None = None,
     ) -> FittedNaiveBayes:
-        """Expected counts, means and variances."""
+        """Fit probabilities, means and variances to expected counts."""
         del rng
         shares = weigh(shares, sample_weight)
         counts = [
@@ -64,28 +65,28 @@ class NaiveBayesLearner:
         )
         cells = np.vstack(counts) if counts else np.empty((0, len(totals)))
         parameters = model.update(MixtureStatistics(totals, cells, 0.0))
-        held = np.maximum(totals, 1e-300)[:, None]
+        mass = np.maximum(totals, 1e-300)[:, None]
         weight = shares.sum(axis=1)
         middle = np.average(rows.numbers, axis=0, weights=weight)
         spread = np.average((rows.numbers - middle) ** 2, axis=0, weights=weight)
-        # A mean of squares less the square of a mean loses all digits of numbers far from zero.
-        means = middle + (shares.T @ (rows.numbers - middle)) / held
+        # Two passes: E[x^2] - E[x]^2 would lose all digits of numbers far from zero.
+        means = middle + (shares.T @ (rows.numbers - middle)) / mass
         squares = [
             own @ (rows.numbers - mean) ** 2 for own, mean in zip(shares.T, means, strict=True)
         ]
-        # A constant column tells nothing about classes, and its rounding must not either.
+        # A constant column has no information about classes; its rounding errors must not count.
         spread[np.ptp(rows.numbers, axis=0) == 0.0] = 1.0
         least = self.smoothing * spread
-        # Of a class without rows nothing is known but where the rows are.
+        # An empty class gets the mean and variance of all rows.
         empty = totals <= 0.0
-        variances = np.stack(squares) / held + least
+        variances = np.stack(squares) / mass + least
         means[empty], variances[empty] = middle, spread + least
         return FittedNaiveBayes(parameters, rows.num_values, means, variances)
 
 
 @dataclass(frozen=True)
 class FittedNaiveBayes:
-    """Probabilities of names, and normal distributions of numbers."""
+    """Fitted probabilities of nominal values, and normal distributions of numeric columns."""
 
     parameters: MixtureParameters
     num_values: tuple[int, ...]
@@ -93,9 +94,9 @@ class FittedNaiveBayes:
     variances: FloatArray
 
     def log_joint(self, rows: MixedRows) -> FloatArray:
-        """``log p(x, class)``, ``(N, K)``."""
+        """Return ``log p(x, class)``, ``(N, K)``."""
         table = DenseRows(rows.codes, self.num_values)
-        joint = map_rows(self.parameters, table, lambda found: found)
+        joint = map_rows(self.parameters, table, lambda joint: joint)
         for f in range(rows.numbers.shape[1]):
             off = rows.numbers[:, f, None] - self.means[:, f]
             joint = joint - 0.5 * (
@@ -104,13 +105,13 @@ class FittedNaiveBayes:
         return joint
 
     def assign(self, rows: MixedRows) -> NDArray[np.int64]:
-        """The most probable class."""
+        """Return the most probable class of each row."""
         return self.log_joint(rows).argmax(axis=1)
 
     def row_scores(self, rows: MixedRows) -> FloatArray:
-        """Log density of each row."""
+        """Return the log density of each row."""
         return np.asarray(logsumexp(self.log_joint(rows), axis=1))
 
     def shares(self, rows: MixedRows) -> FloatArray:
-        """Probabilities of the classes."""
+        """Return the probabilities of the classes for each row."""
         return responsibilities(self.log_joint(rows))

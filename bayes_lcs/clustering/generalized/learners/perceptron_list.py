@@ -1,13 +1,13 @@
-"""An ordered list of perceptrons (Kalton et al. 2001, section 3.3).
+"""Ordered list of perceptrons (Kalton et al. 2001, section 3.3).
 
-The first tells the largest class from all others; its rows are then put aside, and the next tells
-the largest class of the rest. The class that is left is the default. A row belongs to the first
-class whose perceptron fires. Updates are those of scikit-learn's `Perceptron`.
+The first perceptron separates the largest class from all others. Its rows are removed, and the next
+one separates the largest class of the rest. The last class is the default. A row belongs to the
+first class whose perceptron fires. Updates are those of scikit-learn's `Perceptron`.
 
-Under weighted assignment an update is scaled by the row's share, an error counts as one only if the
-share exceeds a half, and a perceptron fires by ``1 / (1 + exp(-5 (sum - threshold)))``, the sum
-being that of a unit vector of weights. The shares of a row are those of walking down the list: what
-one perceptron leaves goes to the next, and what is left at the end to the default.
+Under weighted assignment an update is scaled by the row's share, the target class of a row is
+positive only if its share exceeds a half, and a perceptron fires to the degree ``1 / (1 + exp(-5
+(sum - threshold)))``, with weights of unit length in the sum. Each perceptron of the list takes
+this fraction of the share that its predecessors left; the default class takes the rest.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ STEEPNESS = 5.0
 
 @dataclass(frozen=True)
 class PerceptronListLearner:
-    """Perceptrons, one against the rest.
+    """Learner of an ordered list of perceptrons, each one against the rest.
 
     Parameters
     ----------
     epochs
-        Most passes over the rows for each.
+        Maximum number of passes over the rows for each perceptron.
     """
 
     epochs: int = 100
@@ -49,7 +49,7 @@ class PerceptronListLearner:
         rng: np.random.RandomState,
         sample_weight: FloatArray | None = None,
     ) -> FittedPerceptronList:
-        """Largest class first."""
+        """Fit one perceptron per class but the last, the largest class first."""
         space = UnitSpace.of(rows)
         points = space.points(rows)
         left = np.ones(len(points), bool)
@@ -63,7 +63,7 @@ class PerceptronListLearner:
             share = shares[left, largest]
             positive = share > 0.5
             order.append(int(largest))
-            planes.append(self._plane(points[left], positive, share, weight[left], rng))
+            planes.append(self._fit_plane(points[left], positive, share, weight[left], rng))
             classes.remove(largest)
             rest = left.copy()
             rest[left] = ~positive
@@ -72,7 +72,7 @@ class PerceptronListLearner:
             space, tuple(order), tuple(planes), int(classes[0]), shares.shape[1]
         )
 
-    def _plane(
+    def _fit_plane(
         self,
         points: FloatArray,
         positive: NDArray[np.bool_],
@@ -80,7 +80,7 @@ class PerceptronListLearner:
         weight: FloatArray,
         rng: np.random.RandomState,
     ) -> tuple[FloatArray, float]:
-        """Unit normal and threshold; where all rows are of one kind, a plane beyond them."""
+        """Fit unit normal and threshold; if all rows are of one kind, a plane beyond them."""
         if positive.all() or not positive.any():
             sign = 1.0 if positive.all() else -1.0
             return np.zeros(points.shape[1]), -sign
@@ -93,7 +93,7 @@ class PerceptronListLearner:
 
 @dataclass(frozen=True)
 class FittedPerceptronList:
-    """Planes in order, and the class of rows for which none fires."""
+    """Planes in order, and the default class of rows for which none fires."""
 
     space: UnitSpace
     order: tuple[int, ...]
@@ -101,22 +101,22 @@ class FittedPerceptronList:
     default: int
     num_classes: int
 
-    def _sums(self, rows: MixedRows) -> list[FloatArray]:
+    def _activations(self, rows: MixedRows) -> list[FloatArray]:
         points = self.space.points(rows)
         return [points @ normal - threshold for normal, threshold in self.planes]
 
     def assign(self, rows: MixedRows) -> NDArray[np.int64]:
-        """The class of the first perceptron that fires."""
+        """Return the class of the first perceptron that fires."""
         result = np.full(rows.num_rows, self.default, np.int64)
-        for k, total in reversed(list(zip(self.order, self._sums(rows), strict=True))):
+        for k, total in reversed(list(zip(self.order, self._activations(rows), strict=True))):
             result[total > 0.0] = k
         return result
 
     def shares(self, rows: MixedRows) -> FloatArray:
-        """Down the list."""
+        """Return the shares of the classes, computed down the list."""
         result = np.zeros((rows.num_rows, self.num_classes))
         left = np.ones(rows.num_rows)
-        for k, total in zip(self.order, self._sums(rows), strict=True):
+        for k, total in zip(self.order, self._activations(rows), strict=True):
             fires = expit(STEEPNESS * total)
             result[:, k] = left * fires
             left = left * (1.0 - fires)

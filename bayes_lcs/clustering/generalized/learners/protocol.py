@@ -1,11 +1,11 @@
-"""Protocol of the learners inside a clustering: they learn from shares, and return shares.
+"""Protocol of learners for generalized clustering: they learn from shares and return shares.
 
-Row ``n`` belongs to cluster ``k`` by ``shares[n, k]``; the shares of a row add up to one. Under
-strict assignment they are zeros and ones. A learner that takes weights of rows has a fourth
+``shares[n, k]`` is the share of cluster ``k`` in row ``n``; the shares of a row sum to one. Under
+strict assignment they are zeros and ones. A learner that supports weights of rows has a fourth
 parameter, ``sample_weight=None``; a weight of two must equal two copies of the row.
 
-A fitted learner may have a method ``row_scores(rows)``, ``(N,)``: how well it describes each row,
-higher is better, such as a log density. `GeneralizedClusterer.score` is then its mean.
+A fitted learner may have a method ``row_scores(rows)``, ``(N,)``, such as a log density (higher is
+better). `GeneralizedClusterer.score` is then its mean.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class FittedLearner(Protocol):
     """A fitted learner."""
 
     def assign(self, rows: MixedRows) -> NDArray[np.int64]:
-        """The cluster of each row."""
+        """Return the cluster of each row."""
 
     def shares(self, rows: MixedRows) -> FloatArray:
-        """How far each row belongs to each cluster, ``(N, K)``."""
+        """Return the share of each cluster in each row, ``(N, K)``."""
 
 
 class Learner(Protocol):
-    """Learns clusters from rows and their shares."""
+    """A learner of clusters from rows and their shares."""
 
     def fit(self, rows: MixedRows, shares: FloatArray, rng: np.random.RandomState) -> FittedLearner:
-        """Learn; columns of ``shares`` that are all zero are clusters without rows."""
+        """Fit to rows; columns of ``shares`` that are all zero are empty clusters."""
 
 
 def weigh(shares: FloatArray, sample_weight: FloatArray | None) -> FloatArray:

@@ -1,10 +1,9 @@
-"""Prototypes: the mean of each class, and the nearest one (Kalton et al. 2001, section 3.1).
+"""Prototypes: the class with the nearest mean (Kalton et al. 2001, section 3.1).
 
-With strict assignment it is k-means. Columns are scaled to between 0 and 1, and names become
-columns of zeros and ones. For weighted assignment the paper has "the relative proximity" of a row
-to the means, and no formula that survived; taken here is ``d_k ** -p / sum_j d_j ** -p`` with ``p =
-2``. With ``p = 1`` the means of clear clusters all fall together: weights that are so even pull
-each of them to the middle.
+With strict assignment this is k-means. Numeric columns are scaled to between 0 and 1, nominal ones
+are one-hot encoded. For weighted assignment the paper uses "the relative proximity" of a row to the
+means without a formula; used here is ``d_k ** -p / sum_j d_j ** -p`` with ``p = 2``. With ``p = 1``
+the means collapse even for well-separated clusters, because the weights are too even.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PrototypeLearner:
-    """Means of classes.
+    """Learner of class means.
 
     Parameters
     ----------
     scale
-        Whether columns of numbers are scaled to between 0 and 1.
+        Whether numeric columns are scaled to between 0 and 1.
     sharpness
         The power ``p`` of distances in relative proximities.
     """
@@ -46,7 +45,7 @@ class PrototypeLearner:
         rng: np.random.RandomState,
         sample_weight: FloatArray | None = None,
     ) -> FittedPrototypes:
-        """Weighted means; a class without rows has none."""
+        """Compute weighted means; an empty class has none."""
         del rng
         space = UnitSpace.of(rows, self.scale)
         points = space.points(rows)
@@ -59,7 +58,7 @@ class PrototypeLearner:
 
 @dataclass(frozen=True)
 class FittedPrototypes:
-    """Means of the classes that have rows."""
+    """Means of the non-empty classes."""
 
     space: UnitSpace
     means: FloatArray
@@ -68,16 +67,16 @@ class FittedPrototypes:
     sharpness: float
 
     def assign(self, rows: MixedRows) -> NDArray[np.int64]:
-        """The class with the nearest mean."""
+        """Return the class with the nearest mean."""
         return self.known[nearest(self.space.points(rows), self.means)[0]]
 
     def row_scores(self, rows: MixedRows) -> FloatArray:
-        """Minus the squared distance to the nearest mean, in the scaled space."""
+        """Return minus the squared distance to the nearest mean, in the scaled space."""
         points = self.space.points(rows)
         return -np.square(points - self.means[nearest(points, self.means)[0]]).sum(axis=1)
 
     def shares(self, rows: MixedRows) -> FloatArray:
-        """Relative proximity; a row that is a mean belongs to it alone."""
+        """Return relative proximities; a row at a mean belongs to it alone."""
         from scipy.spatial.distance import cdist
 
         distances = cdist(self.space.points(rows), self.means)

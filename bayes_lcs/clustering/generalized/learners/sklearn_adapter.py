@@ -1,13 +1,13 @@
-"""Any classifier of scikit-learn as a learner.
+"""Adapter of scikit-learn classifiers as learners.
 
-Strict: fitted to the rows with their clusters. Weighted: fitted to every row once for each cluster
-to which it belongs, with the share as its weight, if ``fit`` takes ``sample_weight``; else to as
-many rows, each with a cluster drawn by its shares. Shares come from ``predict_proba``; a classifier
-without one has decisions turned into shares: the soft maximum of ``decision_function``, or all to
-the class that it predicts.
+Strict assignment: the classifier is fitted to the rows with their clusters. Weighted assignment: it
+is fitted to one copy of each row for each of its clusters, with the share as weight, if ``fit``
+takes ``sample_weight``; otherwise to the rows, each with a cluster drawn by its shares. Shares are
+those of ``predict_proba``, or else the softmax of ``decision_function``, or else 1 for the
+predicted class.
 
-Columns of numbers that are far from zero, compared with their range, are moved to begin at zero:
-trees compute in float32, in which 1e8 and 1e8 + 1 are the same number.
+Numeric columns that are far from zero compared with their range are shifted to start at zero: trees
+compute in float32, in which 1e8 and 1e8 + 1 are equal.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = ["ClassifierLearner"]
 FloatArray = NDArray[np.float64]
 
 FAR = 1000.0
-"""Distance from zero, in ranges of a column, from which on the column is moved."""
+"""Distance of a column from zero, in units of its range, above which it is shifted."""
 
 
 @dataclass(frozen=True)
 class ClassifierLearner:
-    """A classifier, cloned for every fit; names become columns of zeros and ones.
+    """Learner that clones and fits a classifier; nominal columns are one-hot encoded.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class ClassifierLearner:
         rng: np.random.RandomState,
         sample_weight: FloatArray | None = None,
     ) -> FittedClassifier:
-        """Fit a clone; if all rows are of one cluster there is nothing to fit."""
+        """Fit a clone, unless all rows belong to one cluster."""
         offset = _offset(rows.numbers)
         points = _points(rows, offset)
         known = np.flatnonzero(shares.sum(axis=0) > 0.0)
@@ -70,6 +70,7 @@ class ClassifierLearner:
             weight = weigh(shares, sample_weight)[row, cluster]
             fitted.fit(points[row], cluster, sample_weight=weight)
         else:
+            # Draw a cluster for each row by inversion of its cumulative shares.
             bounds = np.cumsum(shares, axis=1)
             drawn = rng.random_sample((len(shares), 1)) * bounds[:, -1:]
             fitted.fit(points, np.minimum((drawn >= bounds).sum(axis=1), shares.shape[1] - 1))
@@ -78,7 +79,7 @@ class ClassifierLearner:
 
 
 def _offset(numbers: FloatArray) -> FloatArray:
-    """Least number of each column that is far from zero; 0 of the others."""
+    """Return the minimum of each column that is far from zero; 0 for the others."""
     low, high = numbers.min(axis=0), numbers.max(axis=0)
     is_far = (high > low) & (np.minimum(np.abs(low), np.abs(high)) > FAR * (high - low))
     return np.where(is_far, low, 0.0)
@@ -90,7 +91,7 @@ def _points(rows: MixedRows, offset: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class FittedClassifier:
-    """A fitted classifier, the clusters that it knows, and what is taken off its numbers."""
+    """A fitted classifier, its clusters, and the offset of the numeric columns."""
 
     classifier: Any
     known: NDArray[np.int64]
@@ -98,13 +99,13 @@ class FittedClassifier:
     offset: FloatArray
 
     def assign(self, rows: MixedRows) -> NDArray[np.int64]:
-        """What the classifier predicts."""
+        """Return the predictions of the classifier."""
         if self.classifier is None:
             return np.full(rows.num_rows, self.known[0])
         return np.asarray(self.classifier.predict(_points(rows, self.offset)), np.int64)
 
     def shares(self, rows: MixedRows) -> FloatArray:
-        """Its probabilities, or decisions turned into shares."""
+        """Return predicted probabilities, or decisions converted to shares."""
         result = np.zeros((rows.num_rows, self.num_classes))
         if self.classifier is None:
             result[:, self.known[0]] = 1.0

@@ -1,4 +1,4 @@
-"""Rows as points: numbers scaled to between 0 and 1, names as columns of zeros and ones."""
+"""Scaling of numeric columns to [0, 1], with one-hot encoding of nominal ones."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class UnitSpace:
-    """Where the numbers of each column begin, and how far they reach."""
+    """Minimum and range of each numeric column."""
 
     low: FloatArray
     width: FloatArray
 
     @classmethod
     def of(cls, rows: MixedRows, scale: bool = True) -> UnitSpace:
-        """The space in which these rows lie between 0 and 1; or as they are."""
+        """Fit the scaling to rows; without ``scale``, return the identity."""
         size = rows.numbers.shape[1]
         if not scale or not rows.num_rows:
             return cls(np.zeros(size), np.ones(size))
@@ -32,5 +32,5 @@ class UnitSpace:
         return cls(rows.numbers.min(axis=0), width)
 
     def points(self, rows: MixedRows) -> FloatArray:
-        """Rows as points of the space."""
+        """Convert rows to points."""
         return replace(rows, numbers=(rows.numbers - self.low) / self.width).one_hot()
