@@ -10,7 +10,7 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from bayes_lcs.classification.partial_scan.estimator import PartialScanClassifier
-from bayes_lcs.classification.partial_scan.loop import SUSPICIOUS
+from bayes_lcs.classification.partial_scan.loop import DRIFT_LEVEL
 from bayes_lcs.classification.partial_scan.result import Scan
 from bayes_lcs.report.html import Origin, provenance, render, save_html, short
 from bayes_lcs.report.prediction_table import prediction_table
@@ -85,7 +85,7 @@ def _drift(story: Scan) -> str:
             "Whether the order of the rows matters was not asked: parts came in a random order, "
             "or nothing at all speaks for it."
         )
-    if story.drift < SUSPICIOUS:
+    if story.drift < DRIFT_LEVEL:
         return (
             f"The order of the rows matters (p = {story.drift:.2g}): neighbouring parts are more "
             "alike than chance allows, so that what was read may not stand for the rest. Shuffle "
