@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.data.build_table import MANY_VALUES, assemble
+from bayes_lcs.data.build_table import MAX_CATEGORY_NUMBERS, build_table
 from bayes_lcs.data.column_source import open_columns
 from bayes_lcs.inference.condition import condition
 from bayes_lcs.inference.diagnostics import judge, warn_of_fits
@@ -244,7 +244,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             label: np.array([*values, None], dtype=object)[labels],
             group: "all" if groups is None else _group_column(groups, len(frame)),
         }
-        table = assemble(
+        table = build_table(
             open_columns(frame.assign(**columns)),
             group=group,
             label=label,
@@ -437,7 +437,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         numbers = column.dropna().unique().astype(np.float64)
         numbers = numbers[np.isfinite(numbers)]
         whole = bool((numbers == np.floor(numbers)).all())
-        return len(numbers) > (max(MANY_VALUES, self.bins) if whole else self.bins)
+        return len(numbers) > (max(MAX_CATEGORY_NUMBERS, self.bins) if whole else self.bins)
 
 
 def _dtype_kind(column: pd.Series[Any]) -> str:

@@ -116,7 +116,7 @@ def test_copies_and_pickles_are_equal() -> None:
 def test_hash_is_the_same_in_another_process() -> None:
     assert small().content_hash() == HASH
     code = (
-        "import sys; sys.path.insert(0, 'tests/data'); from test_table import small; "
+        "import sys; sys.path.insert(0, 'tests/data'); from test_grouped_table import small; "
         "print(small().content_hash())"
     )
     run = [sys.executable, "-c", code]

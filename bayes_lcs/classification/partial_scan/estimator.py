@@ -564,8 +564,8 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         number, rows = self.n_partitions, len(whole.y)
         if self.part_size is None and not isinstance(number, str) and number > rows:
             raise DataError(
-                f"{plural(rows, 'row')} cannot be split into {number} parts; request at most "
-                f"{plural(rows, 'part')}",
+                f"only {plural(rows, 'row')}, too few for {number} parts; ask for "
+                f"{plural(rows, 'part')} or fewer",
                 file=file.where,
             )
         return self._divide(whole.X, whole.y, np.arange(rows), list(whole.texts), seed, file)
