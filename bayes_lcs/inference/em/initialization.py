@@ -79,7 +79,7 @@ def draw_start(
         spread = single * np.asarray(schema.num_values, np.float64)[schema.cell_feature, None]
         moved = np.where(single > 0.0, rng.gamma(np.maximum(spread, 1e-3)) + 1e-12, 0.0)
     return MixtureParameters(
-        np.full(num_components, 1.0 / num_components), _normalised(schema, moved)
+        np.full(num_components, 1.0 / num_components), _normalize(schema, moved)
     )
 
 
@@ -122,15 +122,15 @@ def leave_boundary(
     low = parameters.cells * counts < LEAST_COUNT
     if not low.any():
         return parameters
-    cells = _normalised(model.schema, np.where(low, LEAST_COUNT / counts, parameters.cells))
+    cells = _normalize(model.schema, np.where(low, LEAST_COUNT / counts, parameters.cells))
     start = MixtureParameters(parameters.weights, cells)
     if not (model.update(statistics(start)).cells > cells)[low].any():
         return start
-    cells = _normalised(model.schema, np.where(low, RELEASED_COUNT / counts, parameters.cells))
+    cells = _normalize(model.schema, np.where(low, RELEASED_COUNT / counts, parameters.cells))
     return MixtureParameters(parameters.weights, cells)
 
 
-def _normalised(schema: Schema, cells: FloatArray) -> FloatArray:
+def _normalize(schema: Schema, cells: FloatArray) -> FloatArray:
     if schema.num_features == 0:
         return cells
     totals = np.add.reduceat(cells, schema.offsets[:-1], axis=0)

@@ -332,7 +332,7 @@ def test_a_label_that_comes_late(tmp_path):
     assert found.scan_.caveats[0].startswith("the label 'c' first occurred in part 7 of 8")
     probability = found.predict_proba(pd.DataFrame({"x": [2.0]}))[0]
     assert probability[2] == pytest.approx(0.25)
-    with pytest.raises(DataError, match=r"late\.csv, line \d+, column 'y': the label 'c' is not in"):
+    with pytest.raises(DataError, match=r"late\.csv, line \d+, column 'y': the label 'c' is not"):
         found.fit_file(tmp_path / "late.csv", label="y", classes=["a", "b"])
     with pytest.raises(ValueError, match="a row for each true label"):
         PartialScanClassifier("tree", 8, benefit=np.eye(3), shuffle=False).fit_file(
@@ -406,7 +406,7 @@ def test_damaged_files_leave_no_model(tmp_path):
     frame.to_parquet(path, row_group_size=100)
     path.write_bytes(path.read_bytes()[:-100])
     found = PartialScanClassifier("tree", 8)
-    with pytest.raises(DataError, match=r"p\.parquet: is not a whole Parquet file"):
+    with pytest.raises(DataError, match=r"p\.parquet: is not a complete Parquet file"):
         found.fit_file(path, label="kind")
     text = frame.to_csv(index=False).splitlines()
     text[20] = "Bonn,17"

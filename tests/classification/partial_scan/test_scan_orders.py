@@ -556,8 +556,8 @@ def test_a_file_that_cannot_be_cut(tmp_path, monkeypatch):
     assert found.classes_.tolist() == ["a", "b", "c"]
     assert found.scan_.accuracy > 0.85
     assert (found.n_partitions_, found.scanned_fraction_) == (20, 1.0)
-    monkeypatch.setattr(file_shards, "MAX_AT_ONCE", 0)
-    with pytest.raises(bl.DataError, match=r"pipes\.csv: parts cannot come in a random order"):
+    monkeypatch.setattr(file_shards, "MAX_BYTES_AT_ONCE", 0)
+    with pytest.raises(bl.DataError, match=r"pipes\.csv: parts cannot be read in random order"):
         PartialScanClassifier(shuffle=True).fit_file(path, label="y")
 
 
