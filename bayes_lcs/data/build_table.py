@@ -371,11 +371,11 @@ def _check_labels(
     codes: NDArray[np.int32],
     names: tuple[str, ...],
     kind: ColumnType,
-    given: Sequence[Any] | None,
+    declared: Sequence[Any] | None,
     num_rows: int,
     source: Source,
 ) -> None:
-    if given is not None:
+    if declared is not None:
         return
     if (codes < 0).all():
         raise source.error(

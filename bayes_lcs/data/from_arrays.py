@@ -106,14 +106,14 @@ def table_from_arrays(
         "num_groups= or group_names=",
         GROUP_RULE,
     )
-    kept = group_codes >= 0
+    has_group = group_codes >= 0
     named = [
         name_values(range(size) if values is None else values[f]) for f, size in enumerate(sizes)
     ]
     table = GroupedTable(
-        features=_fill(matrix)[kept],
-        labels=label_codes[kept],
-        groups=group_codes[kept],
+        features=_fill(matrix)[has_group],
+        labels=label_codes[has_group],
+        groups=group_codes[has_group],
         feature_names=names,
         values=tuple(own for own, _ in named),
         label_name=label_name,
@@ -124,7 +124,7 @@ def table_from_arrays(
         label_type=label_type,
         group_type=group_type,
     )
-    Notes(dropped=int(rows - kept.sum())).warn()
+    Notes(dropped=int(rows - has_group.sum())).warn()
     return table
 
 

@@ -83,9 +83,9 @@ class _GrowingCounts:
         codes = (groups, labels, values)
         self.grow(tuple(len(own) for own in codes))
         result = np.zeros([int(own.max(initial=-1)) + 1 for own in codes], dtype=self.counts.dtype)
-        kept = [np.flatnonzero(own >= 0) for own in codes]
-        source = self.counts[np.ix_(*kept)]
-        target = np.ix_(*(own[places] for own, places in zip(codes, kept, strict=True)))
+        used = [np.flatnonzero(own >= 0) for own in codes]
+        source = self.counts[np.ix_(*used)]
+        target = np.ix_(*(own[places] for own, places in zip(codes, used, strict=True)))
         if source.shape == result.shape:
             result[target] = source
         else:  # several texts are the same value, such as 1 and 1.0
@@ -177,14 +177,14 @@ def read_counts(
                 name: encoder.encode(batch.column(name), source, rows)
                 for name, encoder in encoders.items()
             }
-            kept = codes[group] >= 0
-            _check_labels_present(codes[label], kept, label, source, rows)
-            if not kept.all():
-                codes = {name: own[kept] for name, own in codes.items()}
+            has_group = codes[group] >= 0
+            _check_labels_present(codes[label], has_group, label, source, rows)
+            if not has_group.all():
+                codes = {name: own[has_group] for name, own in codes.items()}
             for name in chosen.features:
                 counts[name].add(codes[group], codes[label], codes[name])
             counts[label].add(codes[group], codes[label], np.zeros_like(codes[label]))
-            chosen.notes.dropped += len(kept) - len(codes[group])
+            chosen.notes.dropped += len(has_group) - len(codes[group])
             rows += batch.num_rows
             tick(batch.num_rows, f"{encoders[group].num_values:,} groups")
     if not rows:
@@ -282,9 +282,9 @@ def _finish_groups(encoder: CategoryEncoder) -> tuple[NDArray[Any], NDArray[np.i
 
 
 def _check_labels_present(
-    codes: NDArray[np.int32], kept: NDArray[np.bool_], name: str, source: Source, start: int
+    codes: NDArray[np.int32], has_group: NDArray[np.bool_], name: str, source: Source, start: int
 ) -> None:
-    absent = np.flatnonzero((codes < 0) & kept)
+    absent = np.flatnonzero((codes < 0) & has_group)
     if absent.size:
         raise source.error(
             "the row has no label; fill the cell or remove the row, or read all rows with "

@@ -34,8 +34,8 @@ def columns_from_table(table: GroupedTable) -> ColumnSource:
             name, table.features[:, feature], table.values[feature], table.edges[feature]
         )
 
-    def read(wanted: Sequence[str], *_: Any) -> dict[str, RawColumn]:
-        return {name: columns[name] for name in wanted}
+    def read(names: Sequence[str], *_: Any) -> dict[str, RawColumn]:
+        return {name: columns[name] for name in names}
 
     return ColumnSource(tuple(columns), Source(), read)
 

@@ -111,7 +111,7 @@ GROUP_RULE = MissingRule(frozenset({""}))
 
 
 def missing_rules(
-    given: MissingValues,
+    markers: MissingValues,
     columns: Sequence[str],
     names: Collection[str],
     error: Any,
@@ -120,21 +120,21 @@ def missing_rules(
 ) -> dict[str, MissingRule]:
     """Return the rule of each column.
 
-    ``given`` is None for the default, texts for all ``columns``, or a mapping from column to texts,
-    in which case other columns keep the default; ``names`` are all columns of the source. Only
-    empty cells of the ``group`` column are missing by default.
+    ``markers`` is None for the default, texts for all ``columns``, or a mapping from column to
+    texts, in which case other columns keep the default; ``names`` are all columns of the source.
+    Only empty cells of the ``group`` column are missing by default.
     """
     default = dict.fromkeys(columns, MissingRule())
     if group is not None:
         default[group] = GROUP_RULE
-    if given is None:
+    if markers is None:
         return default
-    if isinstance(given, Mapping):
-        own = {str(name): _rule(tokens) for name, tokens in given.items()}
+    if isinstance(markers, Mapping):
+        own = {str(name): _rule(tokens) for name, tokens in markers.items()}
         for name in own:
             require_column(name, names, error)
         return {name: own.get(name, default[name]) for name in columns}
-    return dict.fromkeys(columns, _rule(given))
+    return dict.fromkeys(columns, _rule(markers))
 
 
 def _rule(tokens: Iterable[Any]) -> MissingRule:
@@ -300,6 +300,6 @@ def check_option(option: str, named: Iterable[str], features: Sequence[str], err
             raise error(f"{message}; {hint}" if hint else message, column=name)
 
 
-def as_list(given: Iterable[Any]) -> list[Any]:
+def as_list(items: Iterable[Any]) -> list[Any]:
     """Return a sequence or a single item as a list."""
-    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
+    return [items] if isinstance(items, str) or not hasattr(items, "__iter__") else list(items)

@@ -530,7 +530,7 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self,
         X: Any,
         y: NDArray[Any],
-        known: NDArray[np.int64],
+        labelled: NDArray[np.int64],
         text: Sequence[Any],
         seed: int,
         file: FilePartSource | None = None,
@@ -538,14 +538,14 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Split rows in memory into parts, with validation rows held out."""
         number = self._num_parts_or_rule
         if self.part_size is not None:
-            number = -(-len(known) // self.part_size)
+            number = -(-len(labelled) // self.part_size)
         elif not isinstance(number, int):
-            number = number(len(known), len(np.unique(y[known])))
-        number = min(number, len(known))
+            number = number(len(labelled), len(np.unique(y[labelled])))
+        number = min(number, len(labelled))
         rng, size = np.random.default_rng(seed), 0
-        order = rng.permutation(known)
+        order = rng.permutation(labelled)
         if self.early_stop and number > 1:
-            most = min(int(VALIDATION_SHARE * len(known)), len(known) - number)
+            most = min(int(VALIDATION_SHARE * len(labelled)), len(labelled) - number)
             size = min(self.validation_size, most)
         held_out, rows = np.sort(order[:size]), order[size:]
         by_parts = self.shuffle == "parts"
@@ -579,15 +579,15 @@ class PartialScanClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
                     column=column,
                 )
 
-    def _set_fitted(self, found: Ensemble, spec: InputSpec) -> None:
-        for texts in found.texts:
+    def _set_fitted(self, ensemble: Ensemble, spec: InputSpec) -> None:
+        for texts in ensemble.texts:
             spec.learn_texts({c: own for c, own in texts.items() if c not in self.benefit_only})
         spec.finish()
         self._spec = spec
-        self.estimators_, self.parts_ = found.models, found.parts
-        self._set_scan(found.scan)
-        record = found.scan
-        if self.shuffle is not False and record.is_cut_short and not found.is_shuffled:
+        self.estimators_, self.parts_ = ensemble.models, ensemble.parts
+        self._set_scan(ensemble.scan)
+        record = ensemble.scan
+        if self.shuffle is not False and record.is_cut_short and not ensemble.is_shuffled:
             warnings.warn(
                 f"{record.headline} {record.fraction:.0%} of the file were read in its order, "
                 "since it has no random access; accuracy is that of these rows",

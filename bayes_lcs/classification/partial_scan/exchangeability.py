@@ -76,8 +76,8 @@ def _orders(num_parts: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return rng.permuted(np.tile(np.arange(num_parts), (NUM_PERMUTATIONS, 1)), axis=1)
 
 
-def _share_below(seen: float, random: FloatArray, scale: float) -> float:
-    return float((1 + (random <= seen + 1e-12 * scale).sum()) / (NUM_PERMUTATIONS + 1))
+def _share_below(observed: float, random: FloatArray, scale: float) -> float:
+    return float((1 + (random <= observed + 1e-12 * scale).sum()) / (NUM_PERMUTATIONS + 1))
 
 
 class PartMeans:

@@ -411,7 +411,7 @@ class _Run:
     def _measure(self) -> tuple[Performance | None, list[str]]:
         """Compare with the most frequent label and a single model on the validation rows."""
         plan, tested = self._plan, self._validation_part
-        # If rows were held out here, the model of the first part was trained on them.
+        # If the source held out no rows, the model of the first part was trained on these rows.
         models = self.models
         if self._rows is None:
             models = [*([self._stand_in] if self._stand_in else []), *self.models[1:]]

@@ -192,8 +192,8 @@ def find_invalid_amount(X: pd.DataFrame, name: str) -> tuple[int, str]:
     )
 
 
-def _check_finite(found: FloatArray) -> None:
-    wrong = np.argwhere(~np.isfinite(found))
+def _check_finite(benefits: FloatArray) -> None:
+    wrong = np.argwhere(~np.isfinite(benefits))
     if len(wrong):
-        row = f" in row {wrong[0][0]}" if len(found) > 1 else ""
-        raise ValueError(f"benefits must be finite, got {found[tuple(wrong[0])]}{row}")
+        row = f" in row {wrong[0][0]}" if len(benefits) > 1 else ""
+        raise ValueError(f"benefits must be finite, got {benefits[tuple(wrong[0])]}{row}")

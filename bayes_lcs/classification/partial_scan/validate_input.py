@@ -84,9 +84,9 @@ class InputSpec:
     missing_values: Any = None
     options: CsvOptions = DEFAULT_CSV
 
-    def learn_texts(self, found: Mapping[Any, Iterable[str]]) -> None:
+    def learn_texts(self, texts_by_column: Mapping[Any, Iterable[str]]) -> None:
         """Add texts of training rows."""
-        for name, texts in found.items():
+        for name, texts in texts_by_column.items():
             known = self.texts.setdefault(name, set())
             if len(known) <= MAX_TEXTS:
                 known.update(texts)
