@@ -95,7 +95,7 @@ def test_the_file_itself_is_predicted_as_users_do_it_first(tmp_path):
     path = tmp_path / "t.csv"
     frame.to_csv(path)
     found = PartialScanClassifier(**WHOLE)
-    with pytest.warns(DataNote, match=r"t\.csv: the first column has no name .* for an index"):
+    with pytest.warns(DataNote, match=r"t\.csv: the first column has no name .* as an index"):
         found.fit_file(path, label="kind", ignore=["note"])
     assert found.feature_names_in_.tolist() == ["town", "age", "pay", "new"]
     chances = found.predict_proba(path)
