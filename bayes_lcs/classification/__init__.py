@@ -1,1 +1,1 @@
-"""Estimators that classify, with the manners of scikit-learn."""
+"""Classifiers with the interface of scikit-learn."""

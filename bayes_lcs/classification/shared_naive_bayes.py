@@ -1,9 +1,8 @@
-"""Naive Bayes for rows that come in groups, as a scikit-learn classifier.
+"""Naive Bayes classifier for grouped rows, with the interface of scikit-learn.
 
-The classifier is a thin coat: it codes ``X``, ``y`` and ``groups`` as a `GroupedTable`, conditions
-one of the four sharing models on it (`bayes_lcs.inference.condition`), and averages predictions
-over the whole posterior. Nothing is plugged in: neither a partition nor parameters are estimated
-on the way.
+The classifier is a thin wrapper: it encodes ``X``, ``y`` and ``groups`` as a `GroupedTable`,
+conditions one of the four sharing models on it (`bayes_lcs.inference.condition`), and averages
+predictions over the whole posterior, without point estimates of the partition or of parameters.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from bayes_lcs.core.errors import DataError
 from bayes_lcs.core.priors import Gamma
-from bayes_lcs.data.build_table import MANY_VALUES, assemble
+from bayes_lcs.data.build_table import MAX_CATEGORY_NUMBERS, build_table
 from bayes_lcs.data.column_source import open_columns
 from bayes_lcs.inference.condition import condition
 from bayes_lcs.inference.diagnostics import judge, warn_of_fits
@@ -51,43 +50,45 @@ MODELS: dict[str, type[NaiveBayesPrior]] = {
 
 
 class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Naive Bayes whose groups share what they know: nothing, everything, or what the data say.
+    """Naive Bayes for grouped rows, with no, complete or inferred sharing between groups.
 
-    Every row belongs to a group: a user, a shop, a site. Each group may follow a rule of its own,
-    and ``sharing`` says what one group tells about another. A prediction is an average over the
-    posterior of everything unknown.
+    Every row belongs to a group, such as a user, a shop or a site. Each group may have its own
+    distribution, and ``sharing`` defines how groups inform each other. Predictions are averages
+    over the posterior of all unknowns.
 
     Parameters
     ----------
     sharing : {"none", "complete", "prototype", "clustered"} or model object, default="clustered"
-        - ``"none"``: every group learns from its own rows alone (`NoSharing`);
+        - ``"none"``: every group learns from its own rows only (`NoSharing`);
         - ``"complete"``: groups are ignored, all rows are one group (`CompleteSharing`);
         - ``"prototype"``: every group is a noisy copy of one prototype (`Prototype`);
-        - ``"clustered"``: unknown clusters of groups share one rule (`ClusteredNaiveBayes`).
+        - ``"clustered"``: unknown clusters of groups share their parameters
+          (`ClusteredNaiveBayes`).
 
-        A model object has its own hyper-parameters, and those below are then not looked at.
+        A model object has its own hyper-parameters; those below are then ignored.
     label_prior : float or array-like, default=1.0
-        Dirichlet parameters of the labels: a number, or one number a class.
+        Dirichlet parameters of the labels: a number, or one number per class.
     feature_prior : float, array-like or Gamma, default=1.0
-        Dirichlet parameters of the feature values. With a `Gamma` one number is learned.
+        Dirichlet parameters of the feature values. With a `Gamma` prior, one number is inferred.
     concentration : float or Gamma, default=1.0
-        Of ``"clustered"``: the larger, the more clusters are expected.
+        CRP concentration of ``"clustered"``; larger values favour more clusters.
     strength_prior : Gamma, default=None
-        Of ``"prototype"``: the prior of how close groups are to it; None takes that of `Prototype`.
+        Prior of ``"prototype"`` on how close groups are to the prototype; None is the default of
+        `Prototype`.
     bins : int, default=5
-        A column of numbers is cut at so many quantiles of the training rows if it holds more
-        different numbers than bins and some are not whole, or more than 20 whole ones (or more
-        than ``bins``, if that is larger). In other columns each number is a value of its own, and
-        with None in all. Columns of strings or of a categorical dtype are never cut.
+        Number of quantile bins of numeric columns. A column is binned if it has more distinct
+        numbers than bins and some are not integers, or more than 20 distinct integers (or more
+        than ``bins``, if that is larger). In other columns, and with None in all, each number is a
+        category. Columns of strings or of a categorical dtype are never binned.
     missing_values : list or dict, default=None
-        Texts that mean "missing" in ``X`` and ``y``, or a dict from column to texts; None is the
+        Markers of missing values in ``X`` and ``y``, or a dict from column to markers; None is the
         default of `bayes_lcs.read_grouped`.
     method : {"auto", "exact", "sample"}, default="auto"
-        How the posterior is found; ``"auto"`` samples only where there is no fast exact answer.
+        Inference method; ``"auto"`` samples only if there is no fast exact posterior.
     draws, chains : int, default=1000, 2
-        Draws kept in each chain, and chains, where the posterior is sampled.
+        Number of draws per chain and of chains, if the posterior is sampled.
     random_state : int, RandomState instance or None, default=0
-        Seed of the sampler. Exact answers do not depend on it.
+        Seed of the sampler. Exact posteriors do not depend on it.
 
     Attributes
     ----------
@@ -100,30 +101,30 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
     model_ : NoSharing, CompleteSharing, Prototype or ClusteredNaiveBayes
         The model.
     table_ : GroupedTable
-        The training rows as they were coded: names, bins, groups.
+        The encoded training rows with names, bins and groups.
     posterior_ : ExactPosterior or PosteriorDraws
         The model given the table. An exact one has ``log_evidence`` and ``coclustering()``.
     diagnostics_ : Convergence
-        Whether the draws can be trusted: ``verdict``, which is ``"exact"`` where nothing was
-        drawn, the worst R-hat ``rhat``, the fewest effective draws ``ess``, and both of every
+        Convergence diagnostics: ``verdict``, which is ``"exact"`` if nothing was sampled, the
+        largest R-hat ``rhat``, the smallest effective sample size ``ess``, and both for every
         quantity in ``quantities``.
 
     Notes
     -----
-    Missing cells of ``X`` tell nothing: None, NaN, empty cells and the markers NA, N/A, NaN, NULL
-    and ?, in any case. A value never seen in training is missing, too, with a warning. Infinities
-    fall into the outermost bins.
+    Missing cells of ``X`` are integrated out: None, NaN, empty cells and the markers NA, N/A, NaN,
+    NULL and ?, in upper or lower case. A value never seen in training is treated as missing, with a
+    warning. Infinities fall into the outermost bins.
 
-    Missing labels in ``y`` are labels to be found: such rows still teach what feature values occur
-    together. Posteriors with missing labels are always sampled.
+    Missing labels in ``y`` are latent variables: such rows still inform about which feature values
+    occur together. Posteriors with missing labels are always sampled.
 
-    Groups have the names that their text gives them, as in every `GroupedTable`: 7, 7.0 and "7"
-    are the same group.
+    Groups are identified by their text, as in every `GroupedTable`: 7, 7.0 and "7" are the same
+    group.
 
-    With scikit-learn's metadata routing on, ``set_fit_request(groups=True)`` and
-    ``set_score_request(groups=True)`` let searches and cross-validation hand the groups through.
-    `sklearn.model_selection.cross_val_predict` hands none to `predict`, so that it asks about new
-    groups.
+    With scikit-learn's metadata routing enabled, ``set_fit_request(groups=True)`` and
+    ``set_score_request(groups=True)`` let searches and cross-validation pass the groups on.
+    `sklearn.model_selection.cross_val_predict` passes none to `predict`, which then predicts for
+    new groups.
 
     See Also
     --------
@@ -131,8 +132,8 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
     Examples
     --------
-    Bob decides the other way round than Ann and Cat. Each is understood, and Cat, of whom little
-    is known, is taken for one like Ann.
+    Bob decides opposite to Ann and Cat. All are predicted correctly, and Cat, who has few rows, is
+    assigned to the cluster of Ann.
 
     >>> import bayes_lcs as bl
     >>> X = [["work"], ["play"]] * 17
@@ -196,12 +197,12 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         X : DataFrame, array-like of shape (n_samples, n_features) or path
             Numbers, strings or categories: a pandas, polars or Arrow frame, an array, or the path
             of a CSV or Parquet file. Missing cells are those of `bayes_lcs.read_grouped`. A first
-            column without a name is an index and is not used.
+            column without a name is an index and ignored.
         y : array-like of shape (n_samples,) or column name
-            Labels; missing ones are allowed. If ``X`` is a frame or a path, the name of its column.
+            Labels; missing ones are allowed. If ``X`` is a frame or a path, also a column name.
         groups : array-like of shape (n_samples,) or column name, default=None
-            The group of each row. None puts all rows in one group. Rows without a group are left
-            out with a warning.
+            The group of each row. None puts all rows into one group. Rows without a group are
+            dropped with a warning.
 
         Returns
         -------
@@ -211,15 +212,15 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         Warns
         -----
         SamplingWarning
-            Where the posterior was sampled and R-hat exceeds 1.01, effective draws are below 400,
-            or a diagnosed quantity never varied.
+            If the posterior was sampled and R-hat exceeds 1.01, the effective sample size is below
+            400, or a diagnosed quantity never varied.
         DataWarning
-            Where rows without a group are left out.
+            If rows without a group are dropped.
         """
         self._validate_params()
         roles = {"y": y, "groups": groups}
         self._columns_by_name = {role: name for role, name in roles.items() if _is_name(name)}
-        is_read = is_streamed(X)  # reading has announced missing cells
+        is_read = is_streamed(X)  # missing cells were reported by the reader
         X, y, groups = self._split(X, y, groups)
         frame = self._frame(X, reset=True)
         label, group = (_free_name(name, frame.columns) for name in ("label", "group"))
@@ -233,22 +234,22 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             given = {names[str(name)]: given[name] for name in given if str(name) in names}
         rules = missing_rules(given, [*features, label], [*features, label], DataError)
         is_noted = is_read and "y" in self._columns_by_name
-        classes, labels = _code_labels(y, rules[label], is_noted)
+        classes, labels = _encode_labels(y, rules[label], is_noted)
         check_consistent_length(frame, labels)
         values = _label_values(classes)
-        measured = [name for name in features if self._is_measured(frame[name])]
-        # A column without a single value gets one that never occurs, and then tells nothing.
+        binned = [name for name in features if self._is_binned(frame[name])]
+        # An empty column gets a category that never occurs, and then has no influence.
         empty = [name for name in features if _is_empty(frame[name], rules[name])]
         columns = {
             label: np.array([*values, None], dtype=object)[labels],
             group: "all" if groups is None else _group_column(groups, len(frame)),
         }
-        table = assemble(
+        table = build_table(
             open_columns(frame.assign(**columns)),
             group=group,
             label=label,
             missing_values=given,
-            bins=dict.fromkeys(measured, self.bins) if self.bins is not None else None,
+            bins=dict.fromkeys(binned, self.bins) if self.bins is not None else None,
             values=dict.fromkeys(empty, ("missing",)),
             label_values=values,
             categorical=True,
@@ -274,17 +275,17 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         return self
 
     def predict_proba(self, X: Any, groups: Any = None) -> FloatArray:
-        """Probability of each label for each row, averaged over the posterior.
+        """Return the probability of each label for each row, averaged over the posterior.
 
         Parameters
         ----------
         X : DataFrame, array-like of shape (n_samples, n_features) or path
-            Rows, with the columns of the training rows. A value never seen is missing, with a
-            warning.
+            Rows with the columns of the training rows. Values never seen in training are treated
+            as missing, with a warning.
         groups : array-like of shape (n_samples,) or column name, default=None
-            The group of each row; one not seen in `fit` is predicted as a new group. None means
-            the column that `fit` was given by name; without one, the one group there is if `fit`
-            had no groups, and otherwise that no group is known: all rows are of new groups.
+            The group of each row; a group not seen in `fit` is predicted as a new group. None is
+            the column that was named in `fit`; without one, all rows belong to the single group if
+            `fit` had no groups, and otherwise to new groups.
 
         Returns
         -------
@@ -300,7 +301,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
             column = _free_name("new", known) if self._has_groups else known[0]
         elif not self._has_groups:
             raise ValueError(
-                "groups were given to predict, but not to fit, so none is known; give them to "
+                "groups were given to predict, but not to fit, so all are unknown; give them to "
                 "both or to neither"
             )
         else:
@@ -309,7 +310,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         return self.posterior_.predict_proba(rows)
 
     def predict(self, X: Any, groups: Any = None) -> NDArray[Any]:
-        """The most probable label of each row.
+        """Return the most probable label of each row.
 
         Parameters
         ----------
@@ -321,13 +322,13 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels out of ``classes_``.
+            Labels from ``classes_``.
         """
         best = self.predict_proba(X, groups).argmax(axis=1)
         return self.classes_[best]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
-        """Share of rows whose label is predicted.
+        """Return the accuracy of the predicted labels.
 
         Parameters
         ----------
@@ -350,8 +351,8 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # `string` stays off, as it does in scikit-learn's encoders: strings are welcome, but the
-        # tag promises that any other object is too.
+        # As in scikit-learn's encoders, `string` stays False: the tag would imply that any other
+        # object is accepted, too.
         tags.input_tags.allow_nan = True
         return tags
 
@@ -366,7 +367,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         return MODELS[self.sharing](**settings)
 
     def _split(self, X: Any, y: Any, groups: Any, *, reset: bool = True) -> tuple[Any, Any, Any]:
-        """Return rows as a frame or an array, with labels and groups that were columns of it."""
+        """Return features, labels and groups; labels and groups may be columns of ``X``."""
         named = {} if reset else self._columns_by_name
         columns = None
         if not reset and hasattr(self, "feature_names_in_"):
@@ -400,17 +401,17 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         return frame.join(read_frame(X, columns=[group], missing_values=("",)))
 
     def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
-        """``X`` as a frame with named columns, each of numbers only or of anything."""
+        """Return ``X`` as a frame with named columns, numeric or of objects."""
         if isinstance(X, pd.DataFrame):
             if X.columns.has_duplicates:
                 twice = X.columns[X.columns.duplicated()][0]
-                raise ValueError(f"X has two columns named {twice!r}; rename one")
+                raise ValueError(f"X has two columns named {twice!r}; rename one of them")
             if len({isinstance(name, str) for name in X.columns}) > 1:
                 X = X.rename(columns=str)
             validate_data(self, X, reset=reset, skip_check_array=True)
             frame = X.reset_index(drop=True)
         else:
-            # In a list, NumPy would turn None and NaN beside strings into strings.
+            # NumPy would convert None and NaN in a list of strings to strings.
             dtype = None if hasattr(X, "__array__") else object
             frame = pd.DataFrame(
                 validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=False)
@@ -420,7 +421,7 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
         )
         frame = frame.infer_objects()
         for name, cells in frame.items():
-            kinds = {type(cell) for cell in cells} if _kind(cells) == "O" else ()
+            kinds = {type(cell) for cell in cells} if _dtype_kind(cells) == "O" else ()
             for kind in kinds:
                 if kind.__hash__ is None:
                     raise TypeError(
@@ -429,27 +430,27 @@ class SharedNaiveBayesClassifier(ClassifierMixin, BaseEstimator):  # type: ignor
                     )
         return frame
 
-    def _is_measured(self, column: pd.Series[Any]) -> bool:
-        """Whether the numbers of a column are to be cut into bins; `bins` says when."""
-        if self.bins is None or _kind(column) not in "iuf":
+    def _is_binned(self, column: pd.Series[Any]) -> bool:
+        """Return whether a numeric column is binned (see the parameter ``bins``)."""
+        if self.bins is None or _dtype_kind(column) not in "iuf":
             return False
         numbers = column.dropna().unique().astype(np.float64)
         numbers = numbers[np.isfinite(numbers)]
         whole = bool((numbers == np.floor(numbers)).all())
-        return len(numbers) > (max(MANY_VALUES, self.bins) if whole else self.bins)
+        return len(numbers) > (max(MAX_CATEGORY_NUMBERS, self.bins) if whole else self.bins)
 
 
-def _kind(column: pd.Series[Any]) -> str:
-    """NumPy's letter for the kind of data; "O" for strings, categories and anything mixed."""
+def _dtype_kind(column: pd.Series[Any]) -> str:
+    """Return NumPy's letter for the kind of data; "O" for strings, categories and mixed types."""
     return str(getattr(column.dtype, "kind", "O"))
 
 
-def _code_labels(
+def _encode_labels(
     y: Any, rule: MissingRule, is_noted: bool
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the sorted classes, and each label as an index into them; -1 is missing.
 
-    Missing labels are announced unless ``is_noted``.
+    Missing labels are reported unless ``is_noted`` is True.
     """
     if y is None:
         raise ValueError(
@@ -469,7 +470,7 @@ def _code_labels(
     if not known.any():
         raise ValueError("y has no label: every entry is missing")
     if not known.all() or labels.dtype.kind == "O":
-        # An array of objects may hold numbers alone, which NumPy sorts and checks.
+        # An array of objects may contain numbers only, which NumPy sorts and checks.
         seen = pd.Series(labels[known]).infer_objects().to_numpy()
     else:
         seen = labels
@@ -499,11 +500,11 @@ def _is_empty(column: pd.Series[Any], rule: MissingRule) -> bool:
 
 
 def _group_column(groups: Any, num_rows: int) -> pd.Series[Any]:
-    """The groups as a column that lies beside the rows, whatever index they came with."""
+    """Return the groups as a column with the default index of the rows."""
     if hasattr(groups, "to_pandas"):  # polars and Arrow
         groups = groups.to_pandas()
     if isinstance(groups, str) or not hasattr(groups, "__len__"):
-        raise TypeError(f"groups must be a list with one entry a row, got {groups!r}")
+        raise TypeError(f"groups must be a list with one entry per row, got {groups!r}")
     if np.ndim(groups) != 1 or len(groups) != num_rows:
         raise ValueError(
             f"groups must have one entry for each of the {num_rows} rows, got shape "

@@ -20,6 +20,7 @@ __all__ = [
     "NotExactError",
     "naming",
     "one_line",
+    "plural",
     "warn_user",
 ]
 
@@ -125,6 +126,17 @@ def one_line(error: BaseException) -> str:
     """
     text = " ".join(str(error).split()) or type(error).__name__
     return visible(text, _MAX_LENGTH)
+
+
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun in the singular or plural.
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {noun}" + "s" * (number != 1)
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""Validated integer-coded tables of grouped data, their readers, and named data sets."""
+"""Validated, integer-coded tables of grouped data, their readers, and named data sets."""

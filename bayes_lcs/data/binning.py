@@ -1,8 +1,8 @@
-"""Numbers into named bins, only ever because the user asked for it.
+"""Assign numbers to named bins, on request of the user only.
 
-``m`` increasing edges make ``m + 1`` bins: below the first edge, between neighbours (lower edge
-included, upper excluded), and from the last edge up. The end bins are open, so numbers outside
-the edges, infinities included, fall into them; NaN is missing.
+``m`` increasing edges define ``m + 1`` bins: below the first edge, between neighbouring edges
+(lower edge included, upper excluded), and from the last edge on. The end bins are open and contain
+all numbers outside the edges, including infinities; NaN is missing.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ __all__ = ["bin_column", "bin_names", "check_edges", "column_numbers", "quantile
 def quantile_edges(
     numbers: NDArray[np.float64], num_bins: int, counts: NDArray[np.int64] | None = None
 ) -> tuple[float, ...]:
-    """Edges that split the numbers into ``num_bins`` bins as equal as ties allow.
+    """Return edges that split the numbers into ``num_bins`` bins, as equal as ties allow.
 
     Each edge is a number that occurs: the first whose rank reaches the quantile. Ties can make
-    quantiles coincide, which leaves fewer bins; if only one would be left, that is an error.
+    quantiles coincide, which reduces the number of bins; a single bin is an error.
 
     Parameters
     ----------
     numbers
-        The numbers; NaN and infinities are left out of account.
+        The numbers; NaN and infinities are ignored.
     num_bins
-        How many bins to make, at least 2.
+        Number of bins, at least 2.
     counts
-        How often each number occurs; once, unless told.
+        Number of occurrences of each number; 1 by default.
 
     Examples
     --------
@@ -47,14 +47,15 @@ def quantile_edges(
     (1.0, 2.0)
     """
     if not hasattr(num_bins, "__index__") or operator.index(num_bins) < 2:
-        raise DataError(f"the number of bins must be a whole number from 2 up, got {num_bins!r}")
+        raise DataError(f"the number of bins must be an integer of 2 or more, got {num_bins!r}")
     weights = np.ones(numbers.size, np.int64) if counts is None else counts
     keep = np.isfinite(numbers) & (weights > 0)
     distinct, inverse = np.unique(numbers[keep], return_inverse=True)
     if distinct.size < 2:
         raise DataError(
             f"{num_bins} bins collapse to one: the column has "
-            f"{'only one number' if distinct.size else 'no number'}; leave it out with ignore="
+            f"{'only one distinct number' if distinct.size else 'no numbers'}; ignore it with "
+            "ignore="
         )
     below = np.cumsum(np.bincount(inverse, weights=weights[keep]))  # rows up to each number
     wanted = below[-1] * np.arange(1, num_bins) / num_bins
@@ -64,7 +65,7 @@ def quantile_edges(
 
 
 def check_edges(edges: Sequence[float]) -> tuple[float, ...]:
-    """Return edges as floats after checking that they are finite and increase.
+    """Return edges as floats after checking that they are finite and increasing.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def check_edges(edges: Sequence[float]) -> tuple[float, ...]:
 
 
 def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
-    """Name the bins between edges.
+    """Return the names of the bins.
 
     Examples
     --------
@@ -100,9 +101,9 @@ def bin_names(edges: Sequence[float]) -> tuple[str, ...]:
 
 
 def column_numbers(column: RawColumn, source: Source) -> NDArray[np.float64]:
-    """Return the number that each distinct value of a column is or spells; NaN for none.
+    """Return the distinct values of a column as numbers; missing values are NaN.
 
-    A value that is no number is an error naming its first row.
+    A value that is not a number is an error with its first row.
     """
     if column.values.dtype.kind in "if":
         return column.values.astype(np.float64)
@@ -115,8 +116,8 @@ def column_numbers(column: RawColumn, source: Source) -> NDArray[np.float64]:
             row = column.first_row(code)
             if row is not None:
                 raise source.error(
-                    f"{name!r} is not a number, but the column is to be binned; correct the cell "
-                    "or list it in missing_values=",
+                    f"{name!r} is not a number, but the column is binned; correct the cell or list "
+                    "it in missing_values=",
                     row=row,
                     column=column.name,
                 )
@@ -124,7 +125,7 @@ def column_numbers(column: RawColumn, source: Source) -> NDArray[np.float64]:
 
 
 def bin_column(column: RawColumn, edges: Sequence[float], source: Source) -> NDArray[np.int32]:
-    """Code a column of numbers by the bins they fall into; -1 is missing.
+    """Return the bin of each cell of a numeric column; -1 is missing.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From the columns of any source to a `GroupedTable`: the one place where values get codes."""
+"""Build a `GroupedTable` from the columns of any source; the only place that assigns codes."""
 
 from __future__ import annotations
 
@@ -44,40 +44,40 @@ from bayes_lcs.io.raw_table import RawColumn, Source
 __all__ = [
     "GroupedColumns",
     "array_type",
-    "assemble",
+    "build_table",
     "check_categories",
     "check_label_names",
-    "code_column",
+    "encode_column",
     "name_values",
     "rule_beside",
 ]
 
-MANY_VALUES = 20
-"""Up to so many different values a column is never suspected of holding numbers or identifiers."""
+MAX_CATEGORY_NUMBERS = 20
+"""A column with at most this many values is never taken for a quantity or an identifier."""
 
-MANY_NUMBERS = 100
-"""A column with more different numbers than this is taken for a quantity in any table."""
+MAX_NUMBERS = 100
+"""A column with more distinct numbers than this is taken for a quantity in any table."""
 
 NUMBERS_PER_ROW = 0.001
-"""So is one with more than `MANY_VALUES`, if there is a different number per thousand rows."""
+"""So is a column with more than `MAX_CATEGORY_NUMBERS` and one distinct number per 1,000 rows."""
 
-MANY_MEASUREMENTS = 12
-"""So is one with more numbers than this, if some are not whole."""
+MAX_FRACTIONS = 12
+"""So is a column with more distinct numbers than this, if some are not integers."""
 
 
 class GroupedColumns:
-    """The columns of a grouped table: which they are, and which of their cells are missing.
+    """Columns of a grouped table with their roles and their rules for missing cells.
 
     Attributes
     ----------
     group, label, features
         Names of the columns.
     rules
-        Which texts mean "missing", by column.
+        Rule for missing cells of each column.
     forced
-        Features that are categories whatever they look like.
+        Features that are declared as categorical.
     notes
-        Assumptions that the user should know of.
+        Assumptions that are reported to the user.
     """
 
     def __init__(
@@ -108,17 +108,17 @@ class GroupedColumns:
         self.rules = missing_rules(missing_values, self.all, columns.names, error, group=self.group)
         if not isinstance(missing_values, Mapping):  # a list is about features and label
             self.rules[self.group] = GROUP_RULE
-        # Who lists the features, or leaves the index out, needs no note about it.
+        # No note about the index if the user lists the features or ignores the index.
         is_known = features is not None or any(map(is_index_name, as_list(ignore)))
         self.notes = Notes(columns.source.file, None if is_known else index)
 
     @property
     def all(self) -> list[str]:
-        """All columns, in the order in which they are read."""
+        """All columns in the order of reading."""
         return [*self.features, self.label, self.group]
 
     def markers(self) -> dict[str, Any]:
-        """Return the texts that mean "missing", as a `GroupedTable` keeps them."""
+        """Return the markers of missing values as fields of a `GroupedTable`."""
         tokens = {
             name: None if rule.tokens is None else tuple(sorted(rule.tokens))
             for name, rule in self.rules.items()
@@ -130,7 +130,7 @@ class GroupedColumns:
         }
 
 
-def assemble(
+def build_table(
     columns: ColumnSource,
     *,
     group: Any,
@@ -145,9 +145,9 @@ def assemble(
     categorical: bool | Iterable[Any] = (),
     noted: Collection[str] = (),
 ) -> GroupedTable:
-    """Code the columns of a source; `bayes_lcs.read_grouped` explains the parameters.
+    """Encode the columns of a source; see `bayes_lcs.read_grouped` for the parameters.
 
-    Missing cells of the columns ``noted`` are not announced: they were before.
+    Missing cells of the columns ``noted`` are not reported again.
     """
     source = columns.source
     named: dict[str, dict[str, Any]] = {
@@ -161,7 +161,9 @@ def assemble(
     for name in chosen.features:
         asked = [option for option, given in named.items() if name in given]
         if len(asked) > 1:
-            raise source.error(f"asked for both {asked[0]}= and {asked[1]}=", column=name)
+            raise source.error(
+                f"is in both {asked[0]}= and {asked[1]}=; use one of them", column=name
+            )
     chosen.notes.noted = noted
     group, label = chosen.group, chosen.label
     declared = dict(values) if label_values is None else {**values, label: label_values}
@@ -175,12 +177,12 @@ def assemble(
         raise source.error("no row has a group; is it the right column?", column=group)
     chosen.notes.dropped = int(rows.size - rows.sum())
     if chosen.notes.dropped:
-        # Rows stay where they are until the end, so that errors name their place.
+        # Rows are dropped at the end, so that row numbers in errors are right.
         found = {name: _without_rows(column, rows) for name, column in found.items()}
     num_rows = int(rows.sum())
 
     group_codes, group_names = _code_groups(found[group])
-    label_codes, labels, label_type = code_column(found[label], source, label_values)
+    label_codes, labels, label_type = encode_column(found[label], source, label_values)
     _check_labels(found[label], label_codes, labels, label_type, label_values, num_rows, source)
     coded, all_names, all_edges = [], [], []
     types: list[ColumnType] = []
@@ -189,11 +191,11 @@ def assemble(
         column = found[name]
         kind: ColumnType = "text"
         if name in bins or name in edges:
-            cut = _edges_of(column, bins.get(name), edges.get(name), source)
+            cut = _find_edges(column, bins.get(name), edges.get(name), source)
             codes, names = bin_column(column, cut, source), bin_names(cut)
         else:
             cut = ()
-            codes, names, kind = code_column(column, source, values.get(name))
+            codes, names, kind = encode_column(column, source, values.get(name))
             is_declared = name in chosen.forced or name in values or column.is_ordered
             if not is_declared or not names:
                 judged[name] = names, kind
@@ -234,7 +236,7 @@ def array_type(values: NDArray[Any]) -> ColumnType | None:
 
 
 def rule_beside(rule: MissingRule, values: Iterable[Any]) -> MissingRule:
-    """Return a rule that does not take declared values as missing, unless the user says so.
+    """Return a rule that does not treat declared values as missing, unless the user lists them.
 
     Examples
     --------
@@ -248,7 +250,7 @@ def rule_beside(rule: MissingRule, values: Iterable[Any]) -> MissingRule:
 
 
 def _are_texts(given: Sequence[Any]) -> bool:
-    """Return whether declared values are texts that are no numbers."""
+    """Return whether declared values are texts and not numbers."""
     items = as_list(given)
     return all(isinstance(item, str) for item in items) and infer_text_type(items) == "text"
 
@@ -256,9 +258,9 @@ def _are_texts(given: Sequence[Any]) -> bool:
 def name_values(
     given: Sequence[Any], kind: ColumnType | None = None
 ) -> tuple[tuple[str, ...], ColumnType]:
-    """Return the names of declared values, and their type beside cells of some type.
+    """Return the names of declared values, and their type merged with that of the cells.
 
-    Texts that spell numbers are numbers if the cells are.
+    Texts that represent numbers are numbers if the cells are.
 
     Examples
     --------
@@ -273,7 +275,7 @@ def name_values(
     return tuple(value_name(item) for item in items), merge_types(own, kind) or "text"
 
 
-def code_column(
+def encode_column(
     column: RawColumn,
     source: Source,
     vocabulary: Sequence[Any] | None = None,
@@ -281,28 +283,28 @@ def code_column(
     kind: ColumnType | None = None,
     unseen: Counter[str] | None = None,
 ) -> tuple[NDArray[np.int32], tuple[str, ...], ColumnType]:
-    """Return codes of a column, the names they stand for, and the type of the values.
+    """Return the codes of a column, the names of the values, and their type.
 
-    Names are in the order of the values: numbers by size, text sorted, or as an ordered Categorical
-    declares it. Values that do not occur are left out.
+    Names are in the order of the values: numbers by size, text sorted, or the order of an ordered
+    Categorical. Values that do not occur are dropped.
 
     Parameters
     ----------
     column
         The column.
     source
-        Names the place in errors.
+        Origin of the rows, for errors.
     vocabulary
-        All values, in the order wanted. A cell outside it is an error that names the row.
+        All values in the desired order. Any other cell is an error with its row.
     kind
-        Type of the vocabulary, if its names are given.
+        Type of the vocabulary, if it consists of names.
     unseen
-        Where cells outside the vocabulary are counted; they are missing then.
+        Counter of cells outside the vocabulary, which are then treated as missing.
 
     Examples
     --------
     >>> sizes = RawColumn("size", np.array([0, 1, -1, 0]), np.array([10, 2]))
-    >>> codes, names, kind = code_column(sizes, Source())
+    >>> codes, names, kind = encode_column(sizes, Source())
     >>> codes.tolist(), names, kind
     ([1, 0, -1, 1], ('2', '10'), 'integer')
     """
@@ -332,30 +334,30 @@ def code_column(
         else:
             some = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
             raise source.error(
-                f"{name!r} is not one of the known values {some}; correct the cell, or list it in "
+                f"{name!r} is not one of the known values {some}; correct the cell or list it in "
                 "missing_values=",
                 row=column.first_row(code),
                 column=column.name,
             )
     if np.array_equal(recode[:-1], np.arange(len(column.values))):
-        return column.codes, names, kind  # they are in their final order already
+        return column.codes, names, kind  # already in their final order
     return recode[column.codes], names, kind
 
 
 def _spelled_name(text: str) -> str:
-    """Return the name of the number or boolean that a text spells, or the text."""
+    """Return the name of the number or boolean that a text represents, or the text itself."""
     kind = infer_text_type([text])
     return text if kind == "text" else value_name(convert_texts([text], kind)[0].item())
 
 
 def _without_rows(column: RawColumn, rows: NDArray[np.bool_]) -> RawColumn:
-    """Make the cells of all other rows missing."""
+    """Set the cells of all other rows to missing."""
     codes = np.where(rows, column.codes, np.int32(-1))
     return RawColumn(column.name, codes, column.values, column.is_ordered, column.edges)
 
 
 def _code_groups(column: RawColumn) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Return groups in order of first appearance, or of an ordered Categorical."""
+    """Return codes and names of groups, by first appearance or in a declared order."""
     order = column.order_of_appearance()
     known: dict[str, int] = {}
     recode = np.full(len(column.values) + 1, -1, np.int32)
@@ -369,11 +371,11 @@ def _check_labels(
     codes: NDArray[np.int32],
     names: tuple[str, ...],
     kind: ColumnType,
-    given: Sequence[Any] | None,
+    declared: Sequence[Any] | None,
     num_rows: int,
     source: Source,
 ) -> None:
-    if given is not None:
+    if declared is not None:
         return
     if (codes < 0).all():
         raise source.error(
@@ -391,7 +393,7 @@ def check_label_names(
     source: Source,
     is_listed: bool = False,
 ) -> None:
-    """Raise an error for labels that tell nothing apart, or too much, unless they are declared."""
+    """Raise an error for a label with one value or too many values, unless they are declared."""
     if len(names) < 2:
         raise source.error(
             f"the label has only one value, {names[0]!r}, so there is nothing to tell apart; is "
@@ -407,7 +409,7 @@ def check_label_names(
         )
 
 
-def _edges_of(
+def _find_edges(
     column: RawColumn, num_bins: int | None, edges: Sequence[float] | None, source: Source
 ) -> tuple[float, ...]:
     try:
@@ -424,26 +426,26 @@ def _edges_of(
 
 
 def _are_quantities(names: tuple[str, ...], kind: ColumnType, num_rows: int) -> bool:
-    """Return whether there are so many numbers that they look measured or counted."""
+    """Return whether a column has so many distinct numbers that it is probably a quantity."""
     if kind not in ("integer", "float"):
         return False
-    if len(names) > MANY_MEASUREMENTS and not all(float(name).is_integer() for name in names):
+    if len(names) > MAX_FRACTIONS and not all(float(name).is_integer() for name in names):
         return True
-    many = len(names) > MANY_VALUES
-    return many and (len(names) > MANY_NUMBERS or len(names) > NUMBERS_PER_ROW * num_rows)
+    many = len(names) > MAX_CATEGORY_NUMBERS
+    return many and (len(names) > MAX_NUMBERS or len(names) > NUMBERS_PER_ROW * num_rows)
 
 
 def _are_identifiers(names: tuple[str, ...], num_rows: int) -> bool:
-    """Return whether there are more values than can be learnt about."""
-    return len(names) > MANY_VALUES and len(names) > num_rows / 2
+    """Return whether a column has too many distinct values to be a category."""
+    return len(names) > MAX_CATEGORY_NUMBERS and len(names) > num_rows / 2
 
 
 def check_categories(
     columns: Mapping[str, tuple[tuple[str, ...], ColumnType]], num_rows: int, source: Source
 ) -> None:
-    """Raise one error for all columns that are empty or look like quantities or identifiers.
+    """Raise one error for all columns that are empty or probably quantities or identifiers.
 
-    ``columns`` has the names and the type of the values of each column.
+    ``columns`` maps each column to the names and the type of its values.
     """
     empty = [c for c, (names, _) in columns.items() if not names]
     numbers = [c for c, own in columns.items() if _are_quantities(*own, num_rows)]
@@ -454,12 +456,12 @@ def check_categories(
     first = refused[0]
     count = len(columns[first][0])
     if first in empty:
-        message = f"every cell is missing; leave the column out with ignore=[{first!r}]"
+        message = f"every cell is missing; ignore the column with ignore=[{first!r}]"
     elif first in numbers:
         message = (
             f"holds {count} different numbers; say how to bin them with bins={{{first!r}: 4}} or "
-            f"edges={{{first!r}: [...]}}, leave the column out with ignore=[{first!r}], or take "
-            f"each number for a name with categorical=[{first!r}]"
+            f"edges={{{first!r}: [...]}}, ignore the column with ignore=[{first!r}], or treat "
+            f"each number as a category with categorical=[{first!r}]"
         )
     else:
         message = (

@@ -1,7 +1,7 @@
 """Columns of any source: files, pandas, polars and Arrow frames, arrays, and other tables.
 
-Every source hands over the same thing, dictionary-encoded columns of typed values, so that the
-rules about names, missing cells and bins are written once, in `bayes_lcs.data.build_table`.
+Every source provides dictionary-encoded columns of typed values, so that the rules for names,
+missing cells and bins are implemented once, in `bayes_lcs.data.build_table`.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ ReadColumns = Callable[
 
 @dataclass(frozen=True)
 class ColumnSource:
-    """The columns of a source.
+    """Columns of a source.
 
     Parameters
     ----------
     names
         Column names.
     source
-        Names the place in errors.
+        Origin of the rows, for errors.
     read
         ``read(columns, rules, notes, as_text)`` returns columns, as `read_columns` does.
     index
@@ -112,13 +112,13 @@ def _open_arrow(data: Any) -> RawTable:
 
 
 def _open_frame(frame: Any) -> ColumnSource:
-    """Return the columns of a pandas frame; names that are not strings are taken as text."""
+    """Return the columns of a pandas frame; names that are not strings are converted to text."""
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
-            f"expected a pandas, polars or Arrow frame, got {type(frame).__name__}; arrays go to "
-            "GroupedTable.from_arrays"
+            f"expected a pandas, polars or Arrow frame, got {type(frame).__name__}; for arrays "
+            "use GroupedTable.from_arrays"
         )
     names = [str(name) for name in frame.columns]
     if len(names) > 1 and is_index_name(frame.columns[0]):

@@ -1,4 +1,4 @@
-"""`CountedTable`: a grouped table of which only the counts are kept, however many rows it had."""
+"""`CountedTable`: a grouped table that stores only counts, whatever the number of rows."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def _nothing() -> GroupCounts:
 class CountedTable(GroupedTable):
     """A `GroupedTable` without its rows, made by `bayes_lcs.read_counts`.
 
-    Models of grouped data look at counts only, so that evidence, samplers and predictions of new
-    rows work as with the rows, and give the same. What needs rows (leaving some out, masking
-    labels) is refused.
+    Models of grouped data depend on counts only, so that evidence, samplers and predictions of new
+    rows give the same results as with the rows. Methods that need rows, such as holding out rows or
+    masking labels, raise an error.
 
     Parameters
     ----------
     counted
-        How often each value occurs with each label in each group.
+        Number of occurrences of each value with each label in each group.
     """
 
     counted: GroupCounts = field(default_factory=_nothing)
@@ -45,11 +45,11 @@ class CountedTable(GroupedTable):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.counted.schema != self.schema or self.counted.num_groups != self.num_groups:
-            raise DataError("counts and names do not fit together")
+            raise DataError("the shapes of counts and names do not match")
         counts = self.counted
         for array in (counts.labels, counts.features):
             if array.dtype.kind != "i" or array.min(initial=0) < 0:
-                raise DataError("counts must be integers that are not negative")
+                raise DataError("counts must be non-negative integers")
         if (counts.feature_totals > counts.labels[:, :, None]).any():
             raise DataError("a feature has more values under a label than there are rows")
 
@@ -64,48 +64,48 @@ class CountedTable(GroupedTable):
         return self.counted.labels.sum(axis=1).astype(np.int64)
 
     def counts(self) -> GroupCounts:
-        """How often each value occurs with each label in each group."""
+        """Return the number of occurrences of each value with each label in each group."""
         return self.counted
 
     def select_groups(self, groups: Sequence[Any]) -> CountedTable:
-        """Some groups, given by names or codes, which become the only ones."""
+        """Return the counts of some groups, given by names or codes."""
         chosen = self.group_codes(groups)
         names = tuple(self.group_names[code] for code in chosen)
         return replace(self, group_names=names, counted=self.counted.take(chosen))
 
     def labelled(self) -> CountedTable:
-        """The table itself: every row that was counted has a label."""
+        """Return the table itself: every counted row has a label."""
         return self
 
     def require_rows(self) -> NoReturn:
-        """Say that there are none."""
+        """Raise an error: the rows are not stored."""
         raise DataError(
             "this table was counted as it was read, and its rows were not kept; read them with "
             "bl.read_grouped for what needs rows"
         )
 
     def take(self, rows: ArrayLike | slice) -> NoReturn:  # noqa: ARG002
-        """Refused: there are no rows."""
+        """Raise an error: the rows are not stored."""
         self.require_rows()
 
     def with_labels(self, labels: ArrayLike) -> NoReturn:  # noqa: ARG002
-        """Refused: there are no rows."""
+        """Raise an error: the rows are not stored."""
         self.require_rows()
 
     def mask_labels(self, rows: ArrayLike | slice) -> NoReturn:  # noqa: ARG002
-        """Refused: there are no rows."""
+        """Raise an error: the rows are not stored."""
         self.require_rows()
 
     def row_group_names(self) -> NoReturn:
-        """Refused: there are no rows."""
+        """Raise an error: the rows are not stored."""
         self.require_rows()
 
     def to_frame(self, *, categorical: bool = False) -> pd.DataFrame:  # noqa: ARG002
-        """Refused: there are no rows."""
+        """Raise an error: the rows are not stored."""
         self.require_rows()
 
     def describe(self) -> str:
-        """The table in a line."""
+        """Return a description in one line."""
         return repr(self)
 
     @cached_property
@@ -135,5 +135,5 @@ class CountedTable(GroupedTable):
         return hash(self._sha256)
 
     def arrays(self) -> dict[str, Any]:
-        """The counts by name, to be written beside results."""
+        """Return the counts by name, for saving them with results."""
         return {"label_count": self.counted.labels, "value_count": self.counted.features}

@@ -1,7 +1,7 @@
-"""Named data sets from a folder on this machine, checked against their sha256.
+"""Named data sets from a local folder, verified by their sha256.
 
-The environment variable ``BAYES_LCS_DATA`` names the folder, which has one subfolder for each
-data set. Nothing is ever downloaded, and nothing is written there.
+The environment variable ``BAYES_LCS_DATA`` is the path of the folder, which has one subfolder per
+data set. Nothing is downloaded or written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["DATA_VARIABLE", "dataset_path", "list_datasets", "load_dataset"]
 
 DATA_VARIABLE = "BAYES_LCS_DATA"
-"""The environment variable that names the folder of data sets."""
+"""Environment variable with the path of the folder of data sets."""
 
 _CONTEXT = (
     "distance",
@@ -71,7 +71,7 @@ _PLACE = (
 
 
 def list_datasets(*, grouped: bool = True) -> tuple[str, ...]:
-    """Names that `load_dataset` knows or, if not ``grouped``, all that `dataset_path` knows.
+    """Return the names for `load_dataset` or, if not ``grouped``, all names for `dataset_path`.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def list_datasets(*, grouped: bool = True) -> tuple[str, ...]:
 
 
 def load_dataset(name: str) -> GroupedTable:
-    """Load one of the data sets of many users, coded for the models.
+    """Load a grouped data set, encoded for the models.
 
     =================  ====================================================================
     ``bank_conjoint``  946 people choose between credit cards described by 14 attributes
@@ -107,7 +107,7 @@ def load_dataset(name: str) -> GroupedTable:
     DatasetNotFound
         If ``BAYES_LCS_DATA`` is not set or the folder lacks the data set.
     DataError
-        If a file is not the expected one.
+        If the sha256 of a file differs.
     """
     if name not in _LOADERS:
         raise DatasetNotFound(
@@ -117,14 +117,14 @@ def load_dataset(name: str) -> GroupedTable:
 
 
 def dataset_path(name: str, file: str | None = None) -> Path:
-    """The checked path of one file of a data set.
+    """Return the path of a file of a data set after verifying its sha256.
 
     Parameters
     ----------
     name
         One of ``list_datasets(grouped=False)``.
     file
-        The name of the file; may be left out if the data set has only one.
+        Name of the file; optional if the data set has only one.
     """
     known = [entry.split("/", 1)[1] for entry in _registry() if entry.split("/")[0] == name]
     if not known:
@@ -135,37 +135,39 @@ def dataset_path(name: str, file: str | None = None) -> Path:
         file = known[0]
     if file not in known:
         raise DatasetNotFound(f"data set {name!r} has no file {file!r}; it has {', '.join(known)}")
-    return _checked_path(f"{name}/{file}")
+    return _check_path(f"{name}/{file}")
 
 
 @cache
 def _registry() -> dict[str, str]:
-    """The sha256 of every known file, by its path inside the folder."""
+    """Return the sha256 of every known file, by its path inside the folder."""
     with Path(__file__).with_name("registry.txt").open(encoding="ascii") as lines:
         return dict(line.split() for line in lines)
 
 
-def _checked_path(entry: str) -> Path:
+def _check_path(entry: str) -> Path:
     import pooch
 
     folder = os.environ.get(DATA_VARIABLE)
     if not folder:
         raise DatasetNotFound(
-            f"data sets are looked for in the folder that the environment variable "
-            f"{DATA_VARIABLE} names, and it is not set; set it to the folder that holds {entry}"
+            f"the environment variable {DATA_VARIABLE} is not set; set it to the folder of data "
+            f"sets, which contains {entry}"
         )
     if not Path(folder).is_dir():
-        raise DatasetNotFound(f"{DATA_VARIABLE} names {folder}, which is not a folder")
-    # Pooch.fetch would download what is absent or altered: only its registry and hash are used.
+        raise DatasetNotFound(f"{DATA_VARIABLE} is {folder}, which is not a folder")
+    # Pooch.fetch would download missing or changed files: only its registry and hash are used.
     store = pooch.create(path=folder, base_url="", registry=_registry())
     path = Path(store.abspath) / entry
     if not path.is_file():
-        raise DatasetNotFound(f"there is no file {entry} in {folder}, which {DATA_VARIABLE} names")
+        raise DatasetNotFound(
+            f"there is no file {entry} in {folder} (the folder in {DATA_VARIABLE})"
+        )
     found = pooch.file_hash(str(path), alg="sha256")
     if found != store.registry[entry]:
         raise DataError(
-            f"the file is not the expected one: its sha256 is {found}, not "
-            f"{store.registry[entry]}; fetch it again",
+            f"the file has changed: its sha256 is {found}, not {store.registry[entry]}; "
+            "download it again",
             file=str(path),
         )
     return path
@@ -175,13 +177,13 @@ def _typed_frame(path: Path, delimiter: str = ",") -> pd.DataFrame:
     return read_frame(path, missing_values=("",), options=CsvOptions(delimiter=delimiter))
 
 
-def _plain(name: str, file: str | None = None, **options: Any) -> Callable[[], GroupedTable]:
-    """A loader for a data set that is one file and needs nothing but reading."""
+def _make_loader(name: str, file: str | None = None, **options: Any) -> Callable[[], GroupedTable]:
+    """Return a loader for a data set that is read from one file without preprocessing."""
     return lambda: read_grouped(dataset_path(name, file), **options)
 
 
 def _coupon() -> GroupedTable:
-    """Drivers have no identity in the file: equal profiles are taken for one driver."""
+    """Load coupons; the file does not identify drivers, so equal profiles are one driver."""
     frame = _typed_frame(dataset_path("coupon"))
     number = frame.groupby(list(_PROFILE), sort=False, dropna=False).ngroup() + 1
     frame["profile"] = [f"profile-{n:03d}" for n in number]
@@ -219,21 +221,23 @@ def _landmine() -> GroupedTable:
 
 
 _LOADERS: dict[str, Callable[[], GroupedTable]] = {
-    "bank_conjoint": _plain("bank_conjoint", file="choiceAtt.csv", group="id", label="choice"),
+    "bank_conjoint": _make_loader(
+        "bank_conjoint", file="choiceAtt.csv", group="id", label="choice"
+    ),
     "coupon": _coupon,
-    "depaulmovie": _plain(
+    "depaulmovie": _make_loader(
         "depaulmovie",
         group="userid",
         label="rating",
         features=("Time", "Location", "Companion"),
         missing_values=("", "NA"),
     ),
-    "insteval": _plain(
+    "insteval": _make_loader(
         "insteval", group="s", label="y", features=("studage", "lectage", "service", "dept")
     ),
     "landmine": _landmine,
     "restaurant_rc": _restaurant,
-    "sts_travel": _plain(
+    "sts_travel": _make_loader(
         "sts_travel",
         file="Data_STS.csv",
         group="userID",
@@ -241,7 +245,7 @@ _LOADERS: dict[str, Callable[[], GroupedTable]] = {
         features=_CONTEXT,
         missing_values=("", "NULL"),
     ),
-    "verbagg": _plain(
+    "verbagg": _make_loader(
         "verbagg",
         group="id",
         label="r2",

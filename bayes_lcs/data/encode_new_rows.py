@@ -1,4 +1,4 @@
-"""New rows, for prediction, in the codes of a table that a model was fitted to."""
+"""Encode new rows, for prediction, with the codes of the training table."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.errors import DataError, DataWarning, warn_user
+from bayes_lcs.core.errors import DataError, DataWarning, plural, warn_user
 from bayes_lcs.data.binning import bin_column
-from bayes_lcs.data.build_table import code_column, rule_beside
+from bayes_lcs.data.build_table import encode_column, rule_beside
 from bayes_lcs.data.column_source import open_columns
 from bayes_lcs.data.grouped_table import GroupedTable
 from bayes_lcs.data.to_frames import columns_from_table
@@ -20,11 +20,11 @@ from bayes_lcs.io.raw_table import RawColumn, Source
 
 __all__ = ["encode_rows"]
 
-SHOWN = 3
-"""Examples of unknown values in a warning."""
+MAX_EXAMPLES = 3
+"""Maximum number of unknown values per column in a warning."""
 
-SHOWN_COLUMNS = 8
-"""Columns in a warning."""
+MAX_COLUMNS = 8
+"""Maximum number of columns in a warning."""
 
 
 def encode_rows(
@@ -35,30 +35,29 @@ def encode_rows(
     encoding: str = "utf-8",
     delimiter: str | None = None,
 ) -> GroupedTable:
-    """Code rows as ``table`` is coded.
+    """Encode rows with the codes of ``table``.
 
     Parameters
     ----------
     table
-        The table whose names, bins and missing cells hold.
+        The table that defines names, bins and missing cells.
     rows
         A pandas, polars or Arrow frame, another table, or the path of a CSV or Parquet file, with
-        the features and the group column. The label column may be absent: then every label is
+        the features and the group column. The label column is optional; without it all labels are
         missing. A row without a group is an error.
     unseen
-        What to do with a feature value that ``table`` does not know: ``"missing"`` leaves it out
-        of account, as a model must that has never seen it, and a `DataWarning` counts such cells;
-        ``"error"`` names its row and column.
-        A label that ``table`` does not know is an error always, since a score that silently
-        leaves out rows is wrong.
+        Treatment of feature values that ``table`` does not have: ``"missing"`` treats them as
+        missing, with a `DataWarning` that counts them; ``"error"`` raises an error with row and
+        column. An unknown label is always an error, since a score that silently drops rows would be
+        wrong.
     encoding, delimiter
-        How to read a file, as in `bayes_lcs.read_grouped`.
+        Options for text files, as in `bayes_lcs.read_grouped`.
 
     Returns
     -------
     GroupedTable
-        Names and codes are those of ``table``; groups it does not know have code -1, and their
-        names are in ``new_group_names`` with ``new_groups`` the index of each row into them.
+        Names and codes are those of ``table``. Unknown groups have code -1; their names are in
+        ``new_group_names``, and ``new_groups`` has the index of each row into them.
 
     Examples
     --------
@@ -86,15 +85,15 @@ def encode_rows(
     found = columns.read(wanted, _missing_rules(table), notes, _text_columns(table))
 
     group_column = found[table.group_name]
-    homeless = np.flatnonzero(group_column.codes < 0)
-    if homeless.size:
+    without_group = np.flatnonzero(group_column.codes < 0)
+    if without_group.size:
         raise source.error(
             "the row has no group; fill the cell or remove the row",
-            row=int(homeless[0]),
+            row=int(without_group[0]),
             column=table.group_name,
         )
     new: Counter[str] = Counter()
-    groups, _, _ = code_column(
+    groups, _, _ = encode_column(
         group_column, source, table.group_names, kind=table.group_type, unseen=new
     )
     new_names, new_groups = _code_new_groups(group_column, new)
@@ -106,7 +105,7 @@ def encode_rows(
         features[:, feature] = _code_feature(table, feature, found[name], source, counted)
     labels = np.full(groups.size, -1, np.int32)
     if has_label:
-        labels, _, _ = code_column(
+        labels, _, _ = encode_column(
             found[table.label_name], source, table.label_values, kind=table.label_type
         )
     notes.warn()
@@ -134,7 +133,7 @@ def encode_rows(
 
 
 def _missing_rules(table: GroupedTable) -> dict[str, MissingRule]:
-    """Return which cells are missing, by column: those that are in the table."""
+    """Return the rules for missing cells, by column, of the table."""
     kept = dict(zip(table.feature_names, table.missing_values, strict=True))
     kept[table.label_name] = table.label_missing_values
     rules = {
@@ -150,7 +149,7 @@ def _missing_rules(table: GroupedTable) -> dict[str, MissingRule]:
 
 
 def _text_columns(table: GroupedTable) -> list[str]:
-    """Return columns whose cells are text in the table, whatever they look like in a new file."""
+    """Return the text columns of the table; their cells are text in a new file, too."""
     features = zip(table.feature_names, table.value_types, table.edges, strict=True)
     found = [name for name, kind, edges in features if kind == "text" and not edges]
     found += [table.label_name] if table.label_type == "text" else []
@@ -160,7 +159,7 @@ def _text_columns(table: GroupedTable) -> list[str]:
 def _code_new_groups(
     column: RawColumn, new: Counter[str]
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Return the groups that a table does not know, in order of appearance, and their codes."""
+    """Return the unknown groups in order of appearance, and their codes."""
     known: dict[str, int] = {}
     recode = np.full(len(column.values) + 1, -1, np.int32)
     for code in column.order_of_appearance() if new else ():
@@ -180,29 +179,31 @@ def _code_feature(
     edges = table.edges[feature]
     if column.edges and column.edges != edges:
         raise source.error(
-            f"is binned at {list(column.edges)}, but must be at {list(edges)}; bin both tables "
-            "with the same edges=",
+            f"is binned at {list(column.edges)}, but the training table at {list(edges)}; bin both "
+            "tables with the same edges=",
             column=column.name,
         )
     if edges and not column.edges:
         return bin_column(column, edges, source)
     kind = table.value_types[feature]
-    codes, _, _ = code_column(column, source, table.values[feature], kind=kind, unseen=unknown)
+    codes, _, _ = encode_column(column, source, table.values[feature], kind=kind, unseen=unknown)
     return codes
 
 
 def _warn_of_unknown(unknown: Mapping[str, Counter[str]], file: str | None) -> None:
-    """Warn of values that a table does not know, by column with their number and examples."""
+    """Warn of unknown values, with their number and examples by column."""
     shown = []
     for name, cells in unknown.items():
         if cells:
-            some = ", ".join(map(repr, list(cells)[:SHOWN])) + (", …" if len(cells) > SHOWN else "")
-            number = cells.total()
-            shown.append(f"column {name!r} {number:,} cell{'s' if number > 1 else ''} ({some})")
+            some = ", ".join(map(repr, list(cells)[:MAX_EXAMPLES])) + (
+                ", …" if len(cells) > MAX_EXAMPLES else ""
+            )
+            shown.append(f"column {name!r} {plural(cells.total(), 'cell')} ({some})")
     if shown:
-        more = f"; {len(shown) - SHOWN_COLUMNS} more columns" if len(shown) > SHOWN_COLUMNS else ""
+        rest = len(shown) - MAX_COLUMNS
+        more = f"; {plural(rest, 'more column')}" if rest > 0 else ""
         warn_user(
             f"{file + ': ' if file else ''}values not seen in training are taken as missing: "
-            f"{'; '.join(shown[:SHOWN_COLUMNS])}{more}",
+            f"{'; '.join(shown[:MAX_COLUMNS])}{more}",
             DataWarning,
         )

@@ -1,4 +1,4 @@
-"""From NumPy arrays to tables, by codes or by names."""
+"""Build tables from NumPy arrays of codes or of values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayes_lcs.core.errors import DataError
-from bayes_lcs.data.build_table import array_type, assemble, name_values
+from bayes_lcs.data.build_table import array_type, build_table, name_values
 from bayes_lcs.data.column_source import ColumnSource, encode_objects
 from bayes_lcs.data.grouped_table import GroupedTable
 from bayes_lcs.io.column_types import ColumnType, is_null
@@ -36,7 +36,7 @@ def table_from_arrays(
     missing_values: MissingValues = None,
     categorical: bool | Iterable[str] = (),
 ) -> GroupedTable:
-    """Code arrays; `GroupedTable.from_arrays` explains the parameters."""
+    """Encode arrays; see `GroupedTable.from_arrays` for the parameters."""
     matrix = _as_array(features)
     if matrix.ndim != 2:
         raise DataError(f"features must have two axes, rows and features, got {matrix.ndim}")
@@ -56,7 +56,9 @@ def table_from_arrays(
         if groups is None:
             group_array = np.full(rows, group_names[0] if group_names else "all", dtype=object)
         elif group_names is not None:
-            raise DataError("group_names= goes with num_values=; here the groups name themselves")
+            raise DataError(
+                "group_names= requires num_values=; otherwise the entries of groups are the names"
+            )
         columns = dict(zip(names, matrix.T, strict=True))
         columns[label_name] = np.full(rows, None) if label_array is None else label_array
         columns[group_name] = group_array
@@ -71,7 +73,7 @@ def table_from_arrays(
         ) -> dict[str, RawColumn]:
             return {name: _encode(name, columns[name], rules[name], notes) for name in wanted}
 
-        return assemble(
+        return build_table(
             ColumnSource(tuple(columns), Source(), read),
             group=group_name,
             label=label_name,
@@ -87,7 +89,7 @@ def table_from_arrays(
     if len(sizes) != width:
         raise DataError(f"num_values has {len(sizes)} entries for {width} features")
     if values is not None and [len(entry) for entry in values] != sizes:
-        raise DataError(f"values must list {sizes} names, as num_values says")
+        raise DataError(f"values must have {sizes} names per feature, as in num_values")
     label_codes, label_names, label_type = _codes_or_names(
         np.full(rows, -1) if label_array is None else label_array,
         label_name,
@@ -104,14 +106,14 @@ def table_from_arrays(
         "num_groups= or group_names=",
         GROUP_RULE,
     )
-    kept = group_codes >= 0
+    has_group = group_codes >= 0
     named = [
         name_values(range(size) if values is None else values[f]) for f, size in enumerate(sizes)
     ]
     table = GroupedTable(
-        features=_fill(matrix)[kept],
-        labels=label_codes[kept],
-        groups=group_codes[kept],
+        features=_fill(matrix)[has_group],
+        labels=label_codes[has_group],
+        groups=group_codes[has_group],
         feature_names=names,
         values=tuple(own for own, _ in named),
         label_name=label_name,
@@ -122,12 +124,12 @@ def table_from_arrays(
         label_type=label_type,
         group_type=group_type,
     )
-    Notes(dropped=int(rows - kept.sum())).warn()
+    Notes(dropped=int(rows - has_group.sum())).warn()
     return table
 
 
 def _as_array(given: ArrayLike) -> NDArray[Any]:
-    """An array in which None and NaN survive beside text, and masked arrays stay masked."""
+    """Convert to an array that keeps None and NaN in lists of text, and masked arrays."""
     if hasattr(given, "__array__"):
         return given if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
     array = np.array(given, dtype=object)
@@ -144,7 +146,7 @@ def _names_or(names: Sequence[str] | None, size: int, prefix: str = "") -> tuple
 
 
 def _fill(array: NDArray[Any]) -> NDArray[Any]:
-    """Codes with -1 where the mask is set."""
+    """Return codes with -1 for masked entries."""
     if array.dtype == bool:
         array = array.astype(np.int8)
     return array.filled(-1) if isinstance(array, np.ma.MaskedArray) else array
@@ -158,13 +160,15 @@ def _codes_or_names(
     how: str,
     rule: MissingRule,
 ) -> tuple[NDArray[Any], tuple[str, ...], ColumnType]:
-    """Return integer codes as they are, or codes of text in order of first appearance."""
+    """Return integer codes unchanged, or encode text in order of first appearance."""
     if array.dtype.kind in "biu":
         codes = _fill(array)
         if size is None:
             size = len(names) if names is not None else int(codes.max(initial=-1)) + 1
         if size < 1:
-            raise DataError(f"all are missing; say how many there are with {how}", column=what)
+            raise DataError(
+                f"all entries are missing; set the number of values with {how}", column=what
+            )
         if names is not None and len(names) != size:
             raise DataError(f"{len(names)} names were given for {size}")
         return codes, *name_values(range(size) if names is None else names)
@@ -184,7 +188,7 @@ def _codes_or_names(
 
 
 def _encode(name: str, array: NDArray[Any], rule: MissingRule, notes: Notes) -> RawColumn:
-    """Return an array as codes in order of appearance."""
+    """Encode an array in order of appearance."""
     mask = np.ma.getmaskarray(array)
     plain = np.ma.getdata(array)
     if plain.dtype.kind == "O":

@@ -1,7 +1,7 @@
-"""`GroupedTable`: categorical rows, each belonging to a group and carrying a label.
+"""`GroupedTable`: categorical rows, each with a group and a label.
 
-Everything is coded as small integers with the names kept beside them, so that models see arrays
-and people see names. A table never changes: every method returns a new one.
+All values are stored as integer codes together with their names, so that models use arrays and
+users see names. Tables are immutable: every method returns a new one.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 __all__ = ["GroupedTable", "describe", "require_table", "sha256"]
 
 _TYPES = ("value_types", "label_type", "group_type")
-"""Fields that equal tables may differ in."""
+"""Fields that are ignored when tables are compared."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupedTable:
     """Integer-coded categorical data in groups: ``N`` rows, ``F`` features, ``U`` groups.
 
-    Usually made by `from_frame`, `from_arrays` or `bayes_lcs.read_grouped`. Two tables are equal
-    if all codes and names are; the arrays are read-only.
+    Usually created by `from_frame`, `from_arrays` or `bayes_lcs.read_grouped`. Two tables are equal
+    if all codes and names are equal; the arrays are read-only.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class GroupedTable:
     labels
         Codes of the labels, shape ``(N,)``, int32; -1 is missing.
     groups
-        Codes of the groups, shape ``(N,)``, int32. -1 occurs only in tables made by `encode` and
-        means a group that the encoding table has never seen.
+        Codes of the groups, shape ``(N,)``, int32. -1 occurs only in tables created by `encode`
+        and denotes a group that the encoding table does not have.
     feature_names, values
         Name of each feature, and the names of its values in code order.
     label_name, label_values
@@ -64,20 +64,20 @@ class GroupedTable:
     group_name, group_names
         Name of the group column, and the names of the groups in code order.
     edges
-        Per feature the increasing bin edges by which its numbers were coded; empty for a feature
-        that is not binned (see `bayes_lcs.data.binning`).
+        For each feature the increasing bin edges of its numbers; empty for a feature that is not
+        binned (see `bayes_lcs.data.binning`).
     missing_values
-        Per feature the cells that mean "missing", beside None and NaN; None for the default rule
+        For each feature the markers of missing values besides None and NaN; None is the default
         (see `bayes_lcs.read_grouped`).
     label_missing_values, group_missing_values
         The same for the label and the group column.
     new_group_names, new_groups
-        Of a table made by `encode`: the names of the groups never seen, and for each row its
-        index into them, -1 where the group is known.
+        In a table created by `encode`: the names of unknown groups, and for each row its index
+        into them, -1 if the group is known.
     value_types, label_type, group_type
         Type of each feature, of the label and of the groups: ``"boolean"``, ``"integer"``,
-        ``"float"`` or ``"text"``. Numbers match by value, so that tables that differ only in types
-        are equal.
+        ``"float"`` or ``"text"``. Numbers match by value, so that tables with different types can
+        be equal.
 
     Examples
     --------
@@ -151,11 +151,11 @@ class GroupedTable:
         ):
             codes = as_codes(getattr(self, name), sizes, name, shape=shape, columns=columns)
             put(self, name, codes)
-        homeless = np.flatnonzero((self.groups < 0) == (self.new_groups < 0))
-        if homeless.size:
+        wrong = np.flatnonzero((self.groups < 0) == (self.new_groups < 0))
+        if wrong.size:
             raise DataError(
                 "a row must belong to one group, known or new",
-                row=int(homeless[0]),
+                row=int(wrong[0]),
                 column=self.group_name,
             )
 
@@ -177,12 +177,13 @@ class GroupedTable:
         label_values: Sequence[Any] | None = None,
         categorical: bool | Iterable[Any] = (),
     ) -> GroupedTable:
-        """Code a pandas, polars or Arrow frame, with the options of `bayes_lcs.read_grouped`.
+        """Encode a pandas, polars or Arrow frame, with the options of `bayes_lcs.read_grouped`.
 
-        None, NaN, NA and nulls are always missing. A value's name is its text: 3 and 3.0 are both
-        ``"3"``, True is ``"True"``. Values that do not occur are left out, also categories of a
-        Categorical; ``values`` and ``label_values`` declare them. An ordered Categorical keeps its
-        order. Column names may be integers: they are shown as text, and options may give either.
+        None, NaN, NA and nulls are always missing. The name of a value is its text: 3 and 3.0 are
+        both ``"3"``, True is ``"True"``. Values that do not occur are dropped, including categories
+        of a Categorical, unless ``values`` or ``label_values`` declare them. An ordered Categorical
+        keeps its order. Column names may be integers; they are displayed as text, and options
+        accept both forms.
 
         Examples
         --------
@@ -191,12 +192,12 @@ class GroupedTable:
         >>> GroupedTable.from_frame(frame, group="who", label="buys").values
         (('2', '10'),)
         """
-        from bayes_lcs.data.build_table import assemble
+        from bayes_lcs.data.build_table import build_table
         from bayes_lcs.data.column_source import open_columns
 
         if isinstance(frame, str | PathLike):
             raise DataError("expected a frame, got a path; read files with bl.read_grouped")
-        return assemble(
+        return build_table(
             open_columns(frame),
             group=group,
             label=label,
@@ -229,15 +230,16 @@ class GroupedTable:
         missing_values: MissingValues = None,
         categorical: bool | Iterable[str] = (),
     ) -> GroupedTable:
-        """Code NumPy arrays, by codes or by names.
+        """Encode NumPy arrays of codes or of values.
 
-        With ``num_values`` the features **are codes**: integers from 0, -1 missing. Integer
-        labels and groups then are codes too (as many as ``num_labels``, ``num_groups``, or the
-        largest code says). Without it every different entry **is a value**, so -1 is the value
-        ``"-1"``, and missing are None, NaN and what ``missing_values`` lists, by default as in
-        `bayes_lcs.read_grouped`. Masked entries of a `numpy.ma` array are missing either way. Rows
-        without a group are left out with a warning. No groups means one group; no labels means
-        that all are missing, and then ``label_values`` or ``num_labels`` says which there are.
+        With ``num_values`` the features **are codes**: integers from 0, with -1 for missing.
+        Integer labels and groups are then codes, too; their number is ``num_labels`` and
+        ``num_groups``, or follows from the largest code. Without ``num_values`` every distinct
+        entry **is a value**: -1 is the value ``"-1"``, and None, NaN and the entries of
+        ``missing_values`` are missing, by default as in `bayes_lcs.read_grouped`. Masked entries of
+        a `numpy.ma` array are missing in both cases. Rows without a group are dropped with a
+        warning. Without ``groups`` there is one group; without ``labels`` all labels are missing,
+        and ``label_values`` or ``num_labels`` declares them.
 
         Examples
         --------
@@ -272,7 +274,7 @@ class GroupedTable:
 
     @property
     def num_groups(self) -> int:
-        """Number of groups ``U``, those without a row included."""
+        """Number of groups ``U``, including those without rows."""
         return len(self.group_names)
 
     @property
@@ -287,7 +289,7 @@ class GroupedTable:
 
     @property
     def typed_label_values(self) -> NDArray[Any]:
-        """The labels in code order as values of their type: ints, floats, booleans or text."""
+        """Labels in code order as values of their type: ints, floats, booleans or text."""
         return convert_texts(self.label_values, self.label_type)
 
     @property
@@ -297,12 +299,12 @@ class GroupedTable:
 
     @property
     def schema(self) -> Schema:
-        """The numbers of labels and values, as the models want them."""
+        """Numbers of labels and values, as used by the models."""
         return Schema(self.num_labels, self.num_values)
 
     @property
     def has_missing_labels(self) -> bool:
-        """Whether any row lacks its label."""
+        """True if any label is missing."""
         return bool((self.labels < 0).any())
 
     @property
@@ -311,10 +313,10 @@ class GroupedTable:
         known = self.groups[self.groups >= 0]
         return np.bincount(known, minlength=self.num_groups).astype(np.int64)
 
-    # Parts and variants ----------------------------------------------------------------------
+    # Selections and variants -----------------------------------------------------------------
 
     def take(self, rows: ArrayLike | slice) -> GroupedTable:
-        """The given rows (numbers, mask or slice), with all names and groups kept."""
+        """Return some rows (row numbers, mask or slice), with all names and groups."""
         index = row_indices(rows, self.num_rows)
         return replace(
             self,
@@ -325,15 +327,15 @@ class GroupedTable:
         )
 
     def labelled(self) -> GroupedTable:
-        """The rows that have a label. All groups stay, even those left without a row."""
+        """Return the rows with a label, with all groups, including those without such rows."""
         return self.take(self.labels >= 0)
 
     def unlabelled(self) -> GroupedTable:
-        """The rows that lack a label. All groups stay."""
+        """Return the rows without a label, with all groups."""
         return self.take(self.labels < 0)
 
     def select_groups(self, groups: Sequence[Any]) -> GroupedTable:
-        """The rows of some groups, given by names or codes, which become the only groups."""
+        """Return the rows of some groups, given by names or codes; other groups are removed."""
         chosen = self.group_codes(groups)
         recode = np.full(self.num_groups + 1, -1, np.int32)  # the last entry serves code -1
         recode[chosen] = np.arange(len(chosen))
@@ -342,9 +344,9 @@ class GroupedTable:
         return replace(kept, groups=recode[kept.groups], group_names=names)
 
     def group_codes(self, groups: Sequence[Any]) -> list[int]:
-        """Return codes of groups that are given by names or codes; others are an error.
+        """Return the codes of groups given by names or codes; unknown groups are an error.
 
-        Integers are codes. Groups named by booleans or floats may be given as such.
+        Integers are codes. Names may also be given as booleans or floats.
         """
         known = {name: code for code, name in enumerate(self.group_names)}
         chosen = []
@@ -376,7 +378,7 @@ class GroupedTable:
     def with_labels(self, labels: ArrayLike) -> GroupedTable:
         """Return the same rows with other labels: codes, or values with None for missing.
 
-        An array of integers holds codes; other arrays hold labels or their names.
+        Arrays of integers are codes; other arrays contain labels or their names.
         """
         array = np.asarray(labels)
         if array.dtype.kind in "iu":
@@ -392,16 +394,16 @@ class GroupedTable:
         return replace(self, labels=codes)
 
     def mask_labels(self, rows: ArrayLike | slice) -> GroupedTable:
-        """The same table with the labels of the given rows made missing."""
+        """Return the same table with missing labels in the given rows."""
         labels = self.labels.copy()
         labels[row_indices(rows, self.num_rows)] = -1
         return replace(self, labels=labels)
 
     def require_rows(self) -> None:
-        """Raise an error where rows were counted and not kept; here they were."""
+        """Raise an error if the table stores counts only; do nothing here."""
 
     def counts(self) -> GroupCounts:
-        """How often each value occurs with each label in each group; unlabelled rows aside."""
+        """Return the counts of each value with each label in each group, of labelled rows."""
         from bayes_lcs.core.counts import count_rows
 
         return count_rows(self.schema, self.num_groups, self.groups, self.labels, self.features)
@@ -414,12 +416,13 @@ class GroupedTable:
         encoding: str = "utf-8",
         delimiter: str | None = None,
     ) -> GroupedTable:
-        """Code new rows as this table is coded; see `bayes_lcs.data.encode_new_rows.encode_rows`.
+        """Encode new rows with the codes of this table.
 
         Rows are a pandas, polars or Arrow frame, another table, or the path of a file. The label
-        column may be absent. A group never seen gets code -1, and its name is in
-        ``new_group_names``. A feature value never seen becomes missing with a warning, or with
-        ``unseen="error"`` is an error that names it; a label never seen is always an error.
+        column is optional. An unknown group has code -1, and its name is in ``new_group_names``. An
+        unknown feature value is treated as missing with a warning, or is an error with
+        ``unseen="error"``; an unknown label is always an error. See
+        `bayes_lcs.data.encode_new_rows.encode_rows`.
         """
         from bayes_lcs.data.encode_new_rows import encode_rows
 
@@ -428,27 +431,27 @@ class GroupedTable:
     # Text ------------------------------------------------------------------------------------
 
     def row_group_names(self) -> list[str]:
-        """The name of the group of each row, whether known or new."""
+        """Return the group name of each row, known or new."""
         return [
             self.group_names[known] if known >= 0 else self.new_group_names[new]
             for known, new in zip(self.groups.tolist(), self.new_groups.tolist(), strict=True)
         ]
 
     def to_frame(self, *, categorical: bool = False) -> pd.DataFrame:
-        """The rows by name: group, features, label; missing is None.
+        """Return the rows as names: group, features, label; missing cells are None.
 
-        With ``categorical`` the columns are ordered Categoricals, with unused values.
+        With ``categorical`` the columns are ordered Categoricals that include unused values.
         """
         from bayes_lcs.data.to_frames import frame_from_table
 
         return frame_from_table(self, categorical=categorical)
 
     def describe(self) -> str:
-        """A page about the table: groups, labels, features and what is missing."""
+        """Return a summary of groups, labels, features and missing cells."""
         return describe(self)
 
     def content_hash(self) -> str:
-        """The sha256 of codes and names: the same on every machine, for equal data only."""
+        """Return the sha256 of codes and names, which is the same on every machine."""
         return self._sha256
 
     @cached_property
@@ -476,21 +479,21 @@ class GroupedTable:
 
 
 def require_table(data: object) -> None:
-    """Raise an error that names the right functions if data is not a grouped table."""
+    """Raise an error with advice if data is not a grouped table."""
     if not isinstance(data, GroupedTable):
         raise TypeError(
-            f"data must be a GroupedTable, got {type(data).__name__}; make one with "
+            f"data must be a GroupedTable, got {type(data).__name__}; create one with "
             "bl.read_grouped(path, group=, label=) or bl.GroupedTable.from_frame(frame, group=, "
             "label=)"
         )
 
 
 _SHOWN = 6
-_LONGEST = 60
+_MAX_LENGTH = 60
 
 
 def describe(table: GroupedTable) -> str:
-    """Describe groups, labels and features on a few lines of text.
+    """Return a summary of groups, labels and features in a few lines of text.
 
     Examples
     --------
@@ -508,47 +511,49 @@ def describe(table: GroupedTable) -> str:
         spread = f"{sizes[0]} rows each"
     else:
         spread = f"{sizes.min()} to {sizes.max()} rows, median {np.median(sizes):g}"
-    groups = _several(table.num_groups, "group")
-    lines = [f"{_several(table.num_rows, 'row')} in {groups} ({table.group_name!r}): {spread}"]
+    groups = _count_noun(table.num_groups, "group")
+    lines = [f"{_count_noun(table.num_rows, 'row')} in {groups} ({table.group_name!r}): {spread}"]
     if table.new_group_names:
-        lines.append(f"{_several(len(table.new_group_names), 'group')} never seen before")
+        lines.append(
+            f"{_count_noun(len(table.new_group_names), 'group')} not in the training table"
+        )
     unlabelled = int((table.labels < 0).sum())
     lines.append(
         f"label {table.label_name!r}{f', {unlabelled} missing' if unlabelled else ''}: "
         f"{_tally(table.labels, table.label_values)}"
     )
-    lines.append(f"{_several(table.num_features, 'feature')}:")
-    quoted = [repr(_shortened(name)) for name in table.feature_names]
+    lines.append(f"{_count_noun(table.num_features, 'feature')}:")
+    quoted = [repr(_truncate(name)) for name in table.feature_names]
     width = max(map(len, quoted), default=0)
     for feature, (name, values) in enumerate(zip(quoted, table.values, strict=True)):
         codes = table.features[:, feature]
         missing = int((codes < 0).sum())
         lines.append(
-            f"  {name:<{width}}  {_several(len(values), 'value')}"
+            f"  {name:<{width}}  {_count_noun(len(values), 'value')}"
             f"{f', {missing} missing' if missing else ''}: {_tally(codes, values)}"
         )
     return "\n".join(lines)
 
 
-def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+def _truncate(name: str) -> str:
+    return name if len(name) <= _MAX_LENGTH else name[: _MAX_LENGTH - 1] + "…"
 
 
-def _several(number: int, noun: str) -> str:
+def _count_noun(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _tally(codes: np.ndarray, names: tuple[str, ...]) -> str:
     counts = np.bincount(codes[codes >= 0], minlength=len(names))
     shown = [
-        f"{visible(name, _LONGEST)} {count}" for name, count in zip(names, counts, strict=True)
+        f"{visible(name, _MAX_LENGTH)} {count}" for name, count in zip(names, counts, strict=True)
     ][:_SHOWN]
     rest = len(names) - len(shown)
     return ", ".join(shown) + (f", … {rest} more" if rest else "")
 
 
 def sha256(table: GroupedTable) -> str:
-    """Hash codes and names, with the byte order fixed so that every machine agrees."""
+    """Return the sha256 of codes and names, with a fixed byte order for all machines."""
     names = [
         table.feature_names,
         table.values,

@@ -1,8 +1,8 @@
-"""From a file of rows to the counts of its groups in one pass, whatever the number of rows.
+"""Count the rows of a file by group in one pass, with memory independent of the number of rows.
 
-Rows of a group may lie anywhere in the file. Pieces of it are coded by what was met so far, and
-counted; names get their final order at the end. Memory is that of the counts, ``groups x labels x
-values``, and of some pieces of the file: rows are never all in memory.
+The rows of a group may be anywhere in the file. Batches are encoded in order of appearance and
+counted; values get their final order at the end. Memory is that of the counts, ``groups x labels x
+values``, and of a few batches; rows are never all in memory.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ __all__ = ["read_counts"]
 
 
 class _GrowingCounts:
-    """Counts ``(groups, labels, values)`` in the order in which names are met.
+    """Counts ``(groups, labels, values)`` in order of first appearance.
 
-    They grow with the names, by doubling. They are int32 until there are too many for that.
+    The array grows by doubling. Counts are int32 as long as their sum fits.
     """
 
     def __init__(self) -> None:
@@ -53,14 +53,14 @@ class _GrowingCounts:
         if not len(values):
             return
         self.num_counted += len(values)
-        self.make_room(tuple(int(codes.max()) + 1 for codes in (groups, labels, values)))
+        self.grow(tuple(int(codes.max()) + 1 for codes in (groups, labels, values)))
         _, num_labels, num_values = self.counts.shape
         cell = (groups.astype(np.int64) * num_labels + labels) * num_values + values
         where, times = np.unique(cell, return_counts=True)
         self.counts.reshape(-1)[where] += times.astype(self.counts.dtype)
 
-    def make_room(self, needed: tuple[int, ...]) -> None:
-        """Grow to at least this shape, and to a type that holds the sum of all counts."""
+    def grow(self, needed: tuple[int, ...]) -> None:
+        """Grow to at least this shape, with a type that fits the sum of all counts."""
         now, dtype = self.counts.shape, np.dtype(count_dtype(self.num_counted))
         has_room = all(own >= wanted for own, wanted in zip(now, needed, strict=True))
         if has_room and dtype == self.counts.dtype:
@@ -72,23 +72,23 @@ class _GrowingCounts:
         require_memory(
             dtype.itemsize * float(np.prod(shape)),
             f"counting {shape[0]:,} groups, {shape[1]:,} labels and {shape[2]:,} values",
-            "Leave out columns of many values with ignore=, or take fewer groups",
+            "Ignore columns with many values with ignore=, or use fewer groups",
         )
         counts = np.zeros(shape, dtype=dtype)
         counts[: now[0], : now[1], : now[2]] = self.counts
         self.counts = counts
 
-    def ordered(self, groups: NDArray, labels: NDArray, values: NDArray) -> NDArray[Any]:
-        """Return the counts by final codes, given the final code of each code; -1 leaves out."""
+    def reorder(self, groups: NDArray, labels: NDArray, values: NDArray) -> NDArray[Any]:
+        """Return the counts in final order, given the final code of each code; -1 drops it."""
         codes = (groups, labels, values)
-        self.make_room(tuple(len(own) for own in codes))
+        self.grow(tuple(len(own) for own in codes))
         result = np.zeros([int(own.max(initial=-1)) + 1 for own in codes], dtype=self.counts.dtype)
-        kept = [np.flatnonzero(own >= 0) for own in codes]
-        source = self.counts[np.ix_(*kept)]
-        target = np.ix_(*(own[places] for own, places in zip(codes, kept, strict=True)))
+        used = [np.flatnonzero(own >= 0) for own in codes]
+        source = self.counts[np.ix_(*used)]
+        target = np.ix_(*(own[places] for own, places in zip(codes, used, strict=True)))
         if source.shape == result.shape:
             result[target] = source
-        else:  # several texts are one value, such as 1 and 1.0
+        else:  # several texts are the same value, such as 1 and 1.0
             np.add.at(result, target, source)
         return result
 
@@ -107,28 +107,28 @@ def read_counts(
     header: bool | Sequence[str] = True,
     progress: bool | None = None,
 ) -> CountedTable:
-    r"""Count the rows of a CSV or Parquet file by group, without keeping them.
+    r"""Count the rows of a CSV or Parquet file by group, without storing them.
 
-    For files that memory does not hold. The result goes wherever a `GroupedTable` goes, as long as
-    no row is asked for: counts are all that the models look at.
+    For files larger than memory. The result can be used like a `GroupedTable` unless rows are
+    needed, since the models depend on counts only.
 
     Parameters
     ----------
     path
-        A text file, plain or gzipped, or a Parquet file. A group's rows may lie anywhere in it.
+        A text file, plain or gzipped, or a Parquet file. The rows of a group may be anywhere in it.
     group, label
-        The columns of groups and labels. Rows without a group are left out with a warning. No label
-        may be missing: rows without one would have to be kept.
+        The columns of groups and labels. Rows without a group are dropped with a warning. Labels
+        must not be missing, since rows without a label would have to be stored.
     features, ignore, missing_values, categorical, encoding, delimiter, header
-        As for `bayes_lcs.read_grouped`. Numbers are not binned: do so first.
+        As in `bayes_lcs.read_grouped`. Numbers are not binned; bin them beforehand.
     progress
-        Show a progress bar; None shows one on a terminal.
+        Whether to show a progress bar; None shows it on a terminal.
 
     Returns
     -------
     CountedTable
-        With values in the order in which `bayes_lcs.read_grouped` has them, and groups in that in
-        which they are met.
+        Counts with values in the order of `bayes_lcs.read_grouped`, and groups in order of first
+        appearance.
 
     Examples
     --------
@@ -177,14 +177,14 @@ def read_counts(
                 name: encoder.encode(batch.column(name), source, rows)
                 for name, encoder in encoders.items()
             }
-            kept = codes[group] >= 0
-            _check_labels_present(codes[label], kept, label, source, rows)
-            if not kept.all():
-                codes = {name: own[kept] for name, own in codes.items()}
+            has_group = codes[group] >= 0
+            _check_labels_present(codes[label], has_group, label, source, rows)
+            if not has_group.all():
+                codes = {name: own[has_group] for name, own in codes.items()}
             for name in chosen.features:
                 counts[name].add(codes[group], codes[label], codes[name])
             counts[label].add(codes[group], codes[label], np.zeros_like(codes[label]))
-            chosen.notes.dropped += len(kept) - len(codes[group])
+            chosen.notes.dropped += len(has_group) - len(codes[group])
             rows += batch.num_rows
             tick(batch.num_rows, f"{encoders[group].num_values:,} groups")
     if not rows:
@@ -220,10 +220,10 @@ def _table(
             judged[name] = own, kind
         names.append(own)
         types.append(kind)
-        parts.append(counts[name].ordered(group_codes, label_codes, codes))
+        parts.append(counts[name].reorder(group_codes, label_codes, codes))
         del counts[name]
     check_categories(judged, rows, source)
-    one = counts[label].ordered(group_codes, label_codes, np.zeros(1, dtype=np.int32))[:, :, 0]
+    one = counts[label].reorder(group_codes, label_codes, np.zeros(1, dtype=np.int32))[:, :, 0]
     schema = Schema(len(labels), tuple(len(own) for own in names))
     nothing: Any = np.zeros(0, dtype=np.int32)
     label_counts: Any = one
@@ -247,7 +247,7 @@ def _table(
 
 
 def _occurrences(counts: _GrowingCounts, axis: int) -> NDArray[np.bool_]:
-    """Return which codes along an axis were counted."""
+    """Return a mask of the codes along an axis that were counted."""
     others = tuple(other for other in range(3) if other != axis)
     return np.asarray(counts.counts.any(axis=others))
 
@@ -259,7 +259,7 @@ def _names(values: NDArray[Any]) -> tuple[str, ...]:
 def _finish(
     encoder: CategoryEncoder, counted: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Return the values that occur in rows with a group, and the final code of each code."""
+    """Return the values of rows with a group, and the final code of each code."""
     values, recode = encoder.finish()
     recode = recode[:-1]
     found = np.zeros(len(values) + 1, bool)  # the last entry serves code -1
@@ -282,13 +282,13 @@ def _finish_groups(encoder: CategoryEncoder) -> tuple[NDArray[Any], NDArray[np.i
 
 
 def _check_labels_present(
-    codes: NDArray[np.int32], kept: NDArray[np.bool_], name: str, source: Source, start: int
+    codes: NDArray[np.int32], has_group: NDArray[np.bool_], name: str, source: Source, start: int
 ) -> None:
-    absent = np.flatnonzero((codes < 0) & kept)
+    absent = np.flatnonzero((codes < 0) & has_group)
     if absent.size:
         raise source.error(
             "the row has no label; fill the cell or remove the row, or read all rows with "
-            "bl.read_grouped, which keeps it",
+            "bl.read_grouped, which allows missing labels",
             row=start + int(absent[0]),
             column=name,
         )

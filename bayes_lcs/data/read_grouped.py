@@ -1,4 +1,4 @@
-"""`read_grouped`: a CSV or Parquet file becomes a `GroupedTable`."""
+"""Read a CSV or Parquet file as a `GroupedTable`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from bayes_lcs.data.build_table import assemble
+from bayes_lcs.data.build_table import build_table
 from bayes_lcs.data.column_source import open_file_columns
 from bayes_lcs.data.grouped_table import GroupedTable
 from bayes_lcs.io.options import CsvOptions, MissingValues, as_list
@@ -31,17 +31,16 @@ def read_grouped(
     delimiter: str | None = None,
     header: bool | Sequence[str] = True,
 ) -> GroupedTable:
-    r"""Read categorical data in groups from a CSV or Parquet file.
+    r"""Read grouped categorical data from a CSV or Parquet file.
 
-    The type of each column follows one rule for all kinds of input. A column of a text file is
-    boolean, integer or float if every cell that is not missing is one in canonical form; one cell
-    such as ``007`` makes it text. Values are named by their text, and numbers match by value: 1 and
-    1.0 are both ``"1"``. Values and labels are coded by size if they are numbers, else in the order
-    of their text, unless a Parquet file declares an ordered dictionary; groups are coded in order
-    of first appearance. Whatever is wrong with the file is a `DataError` that names line and
-    column.
+    Column types follow the same rule for all kinds of input. A column of a text file is boolean,
+    integer or float if every cell that is not missing has this type in canonical form; one cell
+    such as ``007`` makes it text. The name of a value is its text, and numbers match by value: 1
+    and 1.0 are both ``"1"``. Values and labels are sorted by size if they are numbers, and
+    otherwise by their text, unless a Parquet file declares an ordered dictionary; groups are in
+    order of first appearance. Any problem in the file is a `DataError` with line and column.
 
-    A first column without a name, as pandas and R write it, is an index. It is not used unless an
+    A first column without a name, as written by pandas and R, is an index. It is ignored unless an
     option names it.
 
     Parameters
@@ -49,48 +48,48 @@ def read_grouped(
     path
         A text file (``.csv``, ``.tsv``, ``.txt``, …, plain or gzipped) or a Parquet file.
     group
-        The column that says to which group (user, shop, task) a row belongs. Rows without a group
-        are left out with a warning.
+        The column with the group (user, shop, task) of each row. Rows without a group are dropped
+        with a warning.
     label
-        The column to be predicted. Missing cells are missing labels.
+        The column to predict. Missing cells are missing labels.
     features
-        The columns to predict from, in this order; all others but ``ignore``, unless given.
+        The feature columns, in this order; by default all other columns except ``ignore``.
     ignore
-        Columns to leave out.
+        Columns to ignore.
     missing_values
-        Cells that mean "missing" in features and label, or a mapping from column to cells (columns
-        not in it keep the default). By default empty cells and the markers NA, N/A, NaN, NULL
-        and ?, in any case, with a note that says where; in the group column only empty cells,
-        because an identifier may be called "NA". Parquet's nulls and NaN are always missing.
+        Markers of missing values in features and label, or a mapping from column to markers (other
+        columns keep the default). By default empty cells and NA, N/A, NaN, NULL and ?, in upper or
+        lower case, with a note that lists them; in the group column only empty cells, because an
+        identifier may be "NA". Nulls of Parquet and NaN are always missing.
     bins
-        Number of quantile bins for columns of numbers: ``{"age": 4}``. Numbers are never binned
-        unless asked for.
+        Number of quantile bins of numeric columns: ``{"age": 4}``. Numbers are binned only on
+        request.
     edges
-        Bin edges for columns of numbers: ``{"age": [18, 65]}`` makes the bins below 18, from 18
-        up to 65, and 65 and more.
+        Bin edges of numeric columns: ``{"age": [18, 65]}`` defines the bins below 18, from 18 up to
+        65, and from 65 on.
     values
-        All values of a column in the order wanted, also values that do not occur; any other cell
-        is then an error.
+        All values of a column in the desired order, including values that do not occur; any other
+        cell is an error.
     label_values
         The same for the label.
     categorical
-        Columns to be taken as names although they hold many different numbers or look like an
+        Columns to treat as categorical although they have many different numbers or look like an
         identifier; True for all.
     encoding
         Encoding of a text file.
     delimiter
-        What separates the cells of a text file. Unless given, it is told from the header: a
-        comma, semicolon, tab or bar.
+        Separator of the cells of a text file. By default it is detected in the header: comma,
+        semicolon, tab or bar.
     header
-        Whether a text file begins with a line of column names. False names the columns
-        ``column_1``, ``column_2``, …; a list gives the names of a file without such a line.
+        Whether a text file has a header. False names the columns ``column_1``, ``column_2``, …; a
+        list provides the names for a file without a header.
 
     Warns
     -----
     DataWarning
-        If rows without a group are left out.
+        If rows without a group are dropped.
     DataNote
-        If markers are taken as missing, or an index column is not used.
+        If markers are treated as missing, or an index column is ignored.
 
     Examples
     --------
@@ -108,7 +107,7 @@ def read_grouped(
         CsvOptions(encoding, delimiter, header),
         expected=[str(name) for name in (group, label, *as_list(features or ()))],
     )
-    return assemble(
+    return build_table(
         columns,
         group=group,
         label=label,

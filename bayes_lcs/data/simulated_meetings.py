@@ -1,15 +1,14 @@
-"""Simulated meeting requests with a known truth, in the shape of the thesis's private data.
+"""Simulated meeting requests with known parameters, modelled on the private data of the thesis.
 
 Twenty-one people accept or reject meeting requests described by the 15 features of Roy (2006),
-*Clustered Naive Bayes*, Appendix B. The people fall into the nine blocks of Table 4.1 there, and
-the rows are drawn from the Clustered Naive Bayes model itself:
+*Clustered Naive Bayes*, Appendix B. The people form the nine blocks of Table 4.1 there, and the
+rows are drawn from the Clustered Naive Bayes model itself:
 
 * each institution (military, SRI, professors) has a prototype for every label and feature, drawn
-  around a plain guess of what meeting requests look like;
+  around a rough guess of typical meeting requests;
 * each block's parameters are drawn around its institution's prototype,
-  ``theta[k, y, f] ~ Dir(strength * prototype)``, so that blocks of one institution are alike and
-  telling them apart takes data;
-* every person accepts at a rate of their own, ``phi[u] ~ Dir``, which no partition explains.
+  ``theta[k, y, f] ~ Dir(strength * prototype)``, so that blocks of one institution are similar;
+* every person has an individual acceptance rate, ``phi[u] ~ Dir``, independent of the partition.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ _NUM_PEOPLE = 21
 
 @dataclass(frozen=True)
 class MeetingTruth:
-    """What `meeting_requests` drew the rows from.
+    """True partition and parameters of simulated rows of `meeting_requests`.
 
     Parameters
     ----------
@@ -130,12 +129,12 @@ def meeting_requests(
     Parameters
     ----------
     seed
-        The same seed gives the same table.
+        Seed of the random numbers.
     rows_per_person
-        Number of requests of everybody, or of each of the 21.
+        Number of requests per person: one number, or one for each of the 21.
     strength
-        How closely the blocks of one institution resemble each other: the larger, the harder
-        they are to tell apart.
+        Similarity of the blocks of one institution; blocks are harder to distinguish if it is
+        larger.
     missing_fraction
         Share of feature cells that are missing, at random.
 
@@ -179,8 +178,8 @@ def meeting_requests(
     labels = (rng.random(groups.size) < phi[groups, 1]).astype(np.int32)
     features = np.empty((groups.size, schema.num_features), np.int32)
     for feature in range(schema.num_features):
-        chances = theta[partition[groups], labels, schema.cells_of(feature)]
-        drawn = (rng.random((groups.size, 1)) > np.cumsum(chances, axis=1)).sum(axis=1)
+        probabilities = theta[partition[groups], labels, schema.cells_of(feature)]
+        drawn = (rng.random((groups.size, 1)) > np.cumsum(probabilities, axis=1)).sum(axis=1)
         features[:, feature] = np.minimum(drawn, schema.num_values[feature] - 1)
     if missing_fraction:
         features[rng.random(features.shape) < missing_fraction] = -1
@@ -200,16 +199,16 @@ def meeting_requests(
 
 
 def _draw_theta(rng: np.random.Generator, schema: Schema, strength: float) -> NDArray[np.float64]:
-    """Parameters of every block, drawn around its institution's prototypes."""
+    """Draw the parameters of every block around the prototypes of its institution."""
     prototypes = {}
     for institution in dict(_BLOCKS):
         cells = np.empty((schema.num_labels, schema.num_cells))
         for feature, (_, common, accepting) in enumerate(_FEATURES.values()):
-            usual = rng.dirichlet(3.0 * len(common) * _normalised(common))
+            usual = rng.dirichlet(3.0 * len(common) * _normalize(common))
             for label, sign in enumerate((-1.0, 1.0)):
-                guess = _normalised(usual * np.exp(0.7 * sign * np.asarray(accepting)))
-                # The small constant keeps every value possible in every institution.
-                cells[label, schema.cells_of(feature)] = _normalised(guess + 0.01)
+                guess = _normalize(usual * np.exp(0.7 * sign * np.asarray(accepting)))
+                # The small constant gives every value a positive probability.
+                cells[label, schema.cells_of(feature)] = _normalize(guess + 0.01)
         prototypes[institution] = cells
     theta = np.empty((len(_BLOCKS), schema.num_labels, schema.num_cells))
     for block, (institution, _) in enumerate(_BLOCKS):
@@ -221,6 +220,6 @@ def _draw_theta(rng: np.random.Generator, schema: Schema, strength: float) -> ND
     return theta
 
 
-def _normalised(weights: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalize(weights: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     array = np.asarray(weights, dtype=np.float64)
     return array / array.sum()

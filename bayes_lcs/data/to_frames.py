@@ -1,4 +1,4 @@
-"""Tables as columns and as pandas frames."""
+"""Convert tables to columns and to pandas frames."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["columns_from_table", "frame_from_table"]
 
 
 def columns_from_table(table: GroupedTable) -> ColumnSource:
-    """Return the columns of a table as if they had come from a file; values are their names."""
+    """Return the columns of a table like those of a file; values are their names."""
     offset = table.num_groups
     groups = np.where(table.groups >= 0, table.groups, table.new_groups + offset)
     columns = {
@@ -34,8 +34,8 @@ def columns_from_table(table: GroupedTable) -> ColumnSource:
             name, table.features[:, feature], table.values[feature], table.edges[feature]
         )
 
-    def read(wanted: Sequence[str], *_: Any) -> dict[str, RawColumn]:
-        return {name: columns[name] for name in wanted}
+    def read(names: Sequence[str], *_: Any) -> dict[str, RawColumn]:
+        return {name: columns[name] for name in names}
 
     return ColumnSource(tuple(columns), Source(), read)
 
@@ -47,9 +47,9 @@ def _column(
 
 
 def frame_from_table(table: GroupedTable, *, categorical: bool = False) -> pd.DataFrame:
-    """Return a frame of names: the group, the features, the label; missing is None.
+    """Return a frame of names: group, features, label; missing cells are None.
 
-    Columns that are ``categorical`` are ordered Categoricals, so that their order is kept.
+    With ``categorical`` the columns are ordered Categoricals, which preserve the order of values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks that make a `GroupedTable` sound by construction."""
+"""Validate the fields of a `GroupedTable`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _is_text(name: str) -> bool:
 def check_per_feature(
     entries: Sequence[Sequence[Any] | None], what: str, num_features: int
 ) -> tuple[tuple[Any, ...] | None, ...]:
-    """Return one tuple or None per feature; nothing given means an empty tuple for each."""
+    """Return one tuple or None per feature; by default one empty tuple per feature."""
     given = tuple(None if entry is None else tuple(entry) for entry in entries)
     given = given or ((),) * num_features
     if len(given) != num_features:
@@ -58,7 +58,7 @@ def check_per_feature(
 
 
 def check_type(kind: str, names: Sequence[str], column: str) -> None:
-    """Raise an error if names do not stand for values of a type."""
+    """Raise an error if names are not values of a type."""
     if kind not in ("boolean", "integer", "float", "text"):
         raise DataError(f"unknown type of values {kind!r}", column=column)
     if kind == "float":
@@ -105,7 +105,7 @@ def as_codes(
 
 
 def _is_frozen(array: NDArray[Any]) -> bool:
-    """Whether nobody can write to the array: neither it nor an array under it is writable."""
+    """Return whether neither the array nor any of its base arrays is writable."""
     under: Any = array
     while isinstance(under, np.ndarray):
         if under.flags.writeable:

@@ -1,1 +1,1 @@
-"""Read rows from files, frames and arrays, with one rule for column types."""
+"""Read rows from files, frames and arrays, with the same rules for column types."""

@@ -1,4 +1,4 @@
-"""Encode the values of a column that is read batch by batch."""
+"""Encode categorical columns that are read batch by batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.errors import DataError
+from bayes_lcs.core.errors import DataError, plural
 from bayes_lcs.io.column_types import (
     ColumnType,
     arrow_type,
@@ -32,38 +32,38 @@ __all__ = [
 ]
 
 MAX_CATEGORIES = 10_000
-"""A column with more distinct values than this is refused as a category."""
+"""Maximum number of distinct values of a categorical column."""
 
-MAX_MEASURED = 12
-"""A column of more distinct numbers that are not all whole is a measurement, not a category."""
+MAX_FRACTIONS = 12
+"""A column with more distinct numbers, some of them not integers, is a measurement."""
 
 
 class Categories(NamedTuple):
-    """Final values of a column, and the places of the encoder's codes; the last is for code -1."""
+    """Final values of a column, and the map from encoder codes to them (last entry: -1)."""
 
     values: NDArray[Any]
     recode: NDArray[np.int32]
 
 
 class CategoryEncoder:
-    """Codes for values in order of appearance; types and the final order follow at the end.
+    """Incremental encoder: codes in order of appearance; types and final order at the end.
 
-    The type of a CSV column is known only when its last cell was read. Cells are therefore encoded
-    as texts first; `finish` decides the type, converts the distinct texts, and merges those that
-    are one value, such as ``1`` and ``1.0``.
+    The type of a CSV column is known only after its last cell. Cells are therefore first encoded as
+    texts; `finish` infers the type, converts the distinct texts, and merges equal values such as
+    ``1`` and ``1.0``.
 
     Parameters
     ----------
     name, rule
-        Name of the column, and which texts mean "missing".
+        Name of the column, and its rule for missing cells.
     values
-        All values that there may be, in their order; other values are an error that names the row.
+        All possible values in order; other values are an error with their row.
     limit
-        Largest number of distinct values; None for any number.
+        Maximum number of distinct values; None for no limit.
     notes
-        Where missing cells are counted, unless the user has listed them.
+        Counter of missing cells, unless the user has listed the markers.
     as_text
-        Whether cells of a text file stay text, whatever they look like: a model was fitted to text.
+        Whether cells of a text file are kept as text without type inference.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class CategoryEncoder:
         self._known: dict[Any, int] = {}
         self._given = None if values is None else typed_array(list(values))
         given = [] if self._given is None else self._given.tolist()
-        self._places = {value: place for place, value in enumerate(given)}
+        self._given_codes = {value: place for place, value in enumerate(given)}
         self._typed: ColumnType | None = None
         self._first_type = ""  # and its file, for messages
         self._has_text_cells = False
@@ -134,9 +134,9 @@ class CategoryEncoder:
         """Return the map from the codes of a batch to those of the whole column."""
         items = column.values.tolist()
         missing = [self._is_missing(item) for item in items]
-        strange = {c for c, item in enumerate(items) if not missing[c] and item not in self._known}
-        if strange:
-            self._learn(column, items, strange, source, start)
+        unknown = {c for c, item in enumerate(items) if not missing[c] and item not in self._known}
+        if unknown:
+            self._learn(column, items, unknown, source, start)
         if self._notes is not None:
             for code in (-1, *np.flatnonzero(missing).tolist()):
                 text = "" if code < 0 else items[code]
@@ -151,43 +151,50 @@ class CategoryEncoder:
         return bool(self._rule.tokens) and self._rule.matches(value_name(item))
 
     def _learn(
-        self, column: RawColumn, items: list[Any], strange: set[int], source: Source, start: int
+        self, column: RawColumn, items: list[Any], unknown: set[int], source: Source, start: int
     ) -> None:
         self._finished = None
-        # Values of a dictionary that never occur are no categories.
-        for code in (code for code in column.order_of_appearance() if code in strange):
-            wrong = self._find_fault(items[code])
+        # Values of a dictionary that never occur are not categories.
+        for code in (code for code in column.order_of_appearance() if code in unknown):
+            wrong = self._describe_fault(items[code])
             if wrong is not None:
                 row = column.first_row(code)
                 place = None if row is None else start + row
                 raise source.error(wrong, row=place, column=self.name)
             self._known[items[code]] = len(self._known)
 
-    def _find_fault(self, item: Any) -> str | None:
-        """Return what is wrong with a new value, if anything is."""
+    def _describe_fault(self, item: Any) -> str | None:
+        """Return an error message for an invalid new value, or None."""
         if isinstance(item, str) and "\x00" in item:
-            return "the cell holds a NUL byte; the file is damaged or not a text file"
-        if self._given is not None and self._place_of(item) is None:
+            return "the cell contains a NUL byte; the file is damaged or not a text file"
+        if self._given is not None and self._code_of(item) is None:
             return (
-                f"{item!r} is not one of the {len(self._given)} values given for this column; "
+                f"{item!r} is not one of the {plural(len(self._given), 'value')} given for this "
+                "column; "
                 "correct the cell, or list it in missing_values="
             )
         if self._limit is not None and len(self._known) >= self._limit:
             return (
-                f"has more than {self._limit:,} distinct values and is not taken for a category; "
+                f"has more than {self._limit:,} distinct values, too many for a category; "
                 f"leave it out with ignore=[{self.name!r}], or bin it first"
             )
         return None
 
-    def _place_of(self, item: Any) -> int | None:
-        """Return the place of a raw cell among the values given, which may be numbers."""
+    def _code_of(self, item: Any) -> int | None:
+        """Return the code of a raw cell among the given values, which may be numbers."""
         assert self._given is not None
-        if item not in self._places and isinstance(item, str) and self._given.dtype.kind != "O":
+        if (
+            item not in self._given_codes
+            and isinstance(item, str)
+            and self._given.dtype.kind != "O"
+        ):
             kind = infer_text_type([item])
             return (
-                None if kind == "text" else self._places.get(convert_texts([item], kind)[0].item())
+                None
+                if kind == "text"
+                else self._given_codes.get(convert_texts([item], kind)[0].item())
             )
-        return self._places.get(item)
+        return self._given_codes.get(item)
 
     @property
     def num_values(self) -> int:
@@ -195,7 +202,7 @@ class CategoryEncoder:
         return len(self._known)
 
     def finish(self) -> Categories:
-        """Return the typed values in their final order, and the map from codes to places."""
+        """Return the typed values in their final order, and the map from codes to final codes."""
         if self._finished is None:
             self._finished = self._finish()
         return self._finished
@@ -203,14 +210,14 @@ class CategoryEncoder:
     def _finish(self) -> Categories:
         items = list(self._known)
         if self._given is not None:
-            places = [self._place_of(item) for item in items]
+            places = [self._code_of(item) for item in items]
             return Categories(self._given, np.array([*places, -1], np.int32))
         values = self._typed_values(items)
         distinct: dict[Any, int] = {}
         merged = [distinct.setdefault(value, len(distinct)) for value in values.tolist()]
         values = values[np.unique(merged, return_index=True)[1]]
         order = sort_values(values)
-        if self.is_ordered:  # a declared order counts, whatever occurs first
+        if self.is_ordered:  # a declared order takes precedence
             last = len(self._declared)
             ranks = [self._declared.get(value, last) for value in values[order].tolist()]
             order = order[np.argsort(ranks, kind="stable")]
@@ -242,8 +249,8 @@ def read_columns(
 ) -> dict[str, RawColumn]:
     """Return columns as codes into typed values; missing cells have code -1.
 
-    ``rules`` says which texts mean "missing", ``notes`` counts them, and cells of the columns
-    ``as_text`` stay text if this is a text file.
+    ``rules`` are the rules for missing cells, ``notes`` counts them, and columns in ``as_text`` are
+    kept as text if this is a text file.
     """
     encoders = {
         name: CategoryEncoder(name, rules[name], limit=None, notes=notes, as_text=name in as_text)
@@ -268,21 +275,21 @@ def read_columns(
 def check_measurements(
     columns: Mapping[str, NDArray[Any]], categorical: Any = (), error: Any = DataError
 ) -> None:
-    """Raise an error if columns hold measurements, which must not become categories.
+    """Raise an error if columns are measurements, which must not be treated as categories.
 
     Parameters
     ----------
     columns
         Distinct values of each column, by name.
     categorical
-        Columns that are categories whatever they hold; True for all.
+        Columns that are declared as categorical; True for all.
     error
-        ``error(message, column=)`` makes the error.
+        ``error(message, column=)`` creates the error.
     """
     if categorical is True:
         return
     declared = {str(name) for name in as_list(categorical or ())}
-    found = [name for name in columns if name not in declared and _is_measured(columns[name])]
+    found = [name for name in columns if name not in declared and _is_measurement(columns[name])]
     if not found:
         return
     first, *others = found
@@ -297,8 +304,8 @@ def check_measurements(
     )
 
 
-def _is_measured(values: NDArray[Any]) -> bool:
-    if values.dtype.kind != "f" or len(values) <= MAX_MEASURED:
+def _is_measurement(values: NDArray[Any]) -> bool:
+    if values.dtype.kind != "f" or len(values) <= MAX_FRACTIONS:
         return False
     finite = values[np.isfinite(values)]
     return len(finite) < len(values) or not np.array_equal(finite, np.round(finite))

@@ -1,12 +1,12 @@
-"""The rule that decides the type of a column, the same for every kind of input.
+"""Infer column types, with the same rules for every kind of input.
 
-A column is boolean, integer, float or text. Arrow, Parquet, pandas and polars columns have a type
-already. A CSV column is boolean, integer or float if every cell that is not missing is one in
+A column is boolean, integer, float or text. Arrow, Parquet, pandas and polars columns have declared
+types. A CSV column is boolean, integer or float if every cell that is not missing has this type in
 canonical form; a single cell such as ``007`` or ``+1`` makes the column text, because such a cell
-is a name and not a number. Dates and times are text in ISO form, decimals are floats.
+is an identifier and not a number. Dates and times are text in ISO form, decimals are floats.
 
-Numbers match by value: 1 and 1.0 are one category, since pandas turns integers into floats where a
-cell is missing.
+Numbers match by value: 1 and 1.0 are the same category, since pandas converts integers to floats in
+columns with missing cells.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _text_type(text: str) -> ColumnType:
 
 
 def merge_types(first: ColumnType | None, second: ColumnType | None) -> ColumnType | None:
-    """Return the type of a column that holds cells of two types; None stands for no cells.
+    """Return the type of a column with cells of two types; None means no cells.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def merge_types(first: ColumnType | None, second: ColumnType | None) -> ColumnTy
 
 
 def convert_texts(texts: Sequence[str], kind: ColumnType | None) -> NDArray[Any]:
-    """Convert CSV cells to values of a type that `infer_text_type` has found.
+    """Convert CSV cells to values of the type returned by `infer_text_type`.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def convert_texts(texts: Sequence[str], kind: ColumnType | None) -> NDArray[Any]
 def infer_cell_type(cells: Any) -> ColumnType | None:
     """Return the type of a CSV column, given an Arrow array of its cells with null for missing.
 
-    The rule is that of `infer_text_type`, without a Python object for each cell.
+    The rule is that of `infer_text_type`, without a Python object per cell.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def infer_cell_type(cells: Any) -> ColumnType | None:
 
 
 def parse_cells(cells: Any) -> tuple[ColumnType | None, Any]:
-    """Return the type of a CSV column, and its cells as Arrow numbers if that is what they are.
+    """Return the type of a CSV column, and its cells as Arrow numbers if they are numbers.
 
     ``cells`` is an Arrow array of text, or a `pyarrow.DictionaryArray` of distinct texts.
     """
@@ -146,7 +146,7 @@ def parse_cells(cells: Any) -> tuple[ColumnType | None, Any]:
     known = cells.drop_null() if cells.null_count else cells
     if not len(known):
         return None, None
-    kind = _text_type(known[0].as_py())  # the first cell tells most columns
+    kind = _text_type(known[0].as_py())  # the first cell determines the type of most columns
     if kind == "text":
         return "text", None
     kinds = {"integer": (pa.int64(), pa.float64()), "float": (pa.float64(),)}.get(kind, ())
@@ -157,7 +157,7 @@ def parse_cells(cells: Any) -> tuple[ColumnType | None, Any]:
         numbers = _cast(texts, kinds)
     if numbers is None:
         return infer_text_type(pc.unique(known).to_pylist()), None
-    if _has_name(texts):
+    if _has_identifier(texts):
         return "text", None
     if pa.types.is_integer(numbers.type):
         return "integer", numbers
@@ -173,12 +173,12 @@ def parse_cells(cells: Any) -> tuple[ColumnType | None, Any]:
     return "float", numbers
 
 
-def _has_name(cells: Any) -> bool:
-    """Return whether a cell is a name that Arrow reads as a number, such as ``+1`` and ``007``."""
+def _has_identifier(cells: Any) -> bool:
+    """Return whether a cell is an identifier that Arrow parses as a number, like ``007``."""
     import pyarrow as pa
 
     if isinstance(cells, pa.ChunkedArray):
-        return any(_has_name(chunk) for chunk in cells.chunks)
+        return any(_has_identifier(chunk) for chunk in cells.chunks)
     _, offsets, text = cells.buffers()
     if text is None or not text.size:
         return False
@@ -191,7 +191,7 @@ def _has_name(cells: Any) -> bool:
     pairs = letters.take(begin, mode="clip").astype(np.uint16)
     pairs <<= 8
     pairs |= letters.take(begin + 1, mode="clip")
-    suspects = np.flatnonzero(_name_beginnings().take(pairs))
+    suspects = np.flatnonzero(_identifier_prefixes().take(pairs))
     if not len(suspects):
         return False
     begin, sizes = begin[suspects], np.diff(ends)[suspects]
@@ -204,8 +204,8 @@ def _has_name(cells: Any) -> bool:
 
 
 @cache
-def _name_beginnings() -> NDArray[np.bool_]:
-    """Return which pairs of first bytes begin a name: a plus, a zero and a digit, or ``-0``."""
+def _identifier_prefixes() -> NDArray[np.bool_]:
+    """Return a mask of byte pairs that begin an identifier: ``+``, ``0`` and a digit, ``-0``."""
     table = np.zeros((256, 256), bool)
     table[ord("+")] = True
     table[ord("0"), ord("0") : ord("9") + 1] = True
@@ -214,7 +214,7 @@ def _name_beginnings() -> NDArray[np.bool_]:
 
 
 def _cast(cells: Any, kinds: tuple[Any, ...]) -> Any:
-    """Return the cells in the first type that takes all of them, or None."""
+    """Cast the cells to the first type that fits all of them; return None if there is none."""
     import pyarrow as pa
 
     for kind in kinds:
@@ -337,7 +337,7 @@ def sort_values(values: NDArray[Any]) -> NDArray[np.int64]:
 def widen_floats(numbers: NDArray[Any]) -> NDArray[np.float64]:
     """Return numbers in double precision; those in single precision keep their decimal form.
 
-    0.1 in single precision is the number 0.1, not the nearest double to its bits.
+    0.1 in single precision becomes 0.1, not the nearest double to its bits.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def widen_floats(numbers: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def is_null(value: Any) -> bool:
-    """Return whether a Python object means "no value": None, NaN, NaT or pandas.NA.
+    """Return whether a Python object is a null: None, NaN, NaT or pandas.NA.
 
     Examples
     --------
@@ -364,7 +364,7 @@ def is_null(value: Any) -> bool:
 
 
 def value_name(value: Any) -> str:
-    """Return the text that names a value; a whole number has no decimal point.
+    """Return the name of a value; integers have no decimal point.
 
     Examples
     --------
@@ -384,21 +384,21 @@ def value_name(value: Any) -> str:
 
         # NumPy's own conversion turns nanoseconds into plain integers.
         value = pd.Series([value]).iloc[0]
-    # A date with the time midnight is named as pandas writes it to a CSV file.
+    # The name of a date at midnight is the date alone, as pandas writes it to a CSV file.
     return str(value).removesuffix(" 00:00:00") if hasattr(value, "isoformat") else str(value)
 
 
 def parse_number(text: str) -> float | None:
-    """Return the number that a text spells, or None; NaN spells no number.
+    """Parse a number; return None for other texts and for NaN.
 
-    This is for columns that the user asked to read as numbers, so it accepts ``007`` and ``+1``.
+    This is for columns that the user declares as numeric, so ``007`` and ``+1`` are accepted.
 
     Examples
     --------
     >>> [parse_number(text) for text in ("1e3", " 7", "1_000", "NaN", "12 kg")]
     [1000.0, 7.0, None, None, None]
     """
-    if "_" in text:  # Python's own digit grouping is not how data files write numbers
+    if "_" in text:  # Python's digit grouping is not used in data files
         return None
     try:
         number = float(text)

@@ -1,4 +1,4 @@
-"""Decode Arrow columns: into codes and distinct values, or into numbers."""
+"""Decode Arrow columns to codes and distinct values, or to numbers."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def check_type(name: str, kind: Any, source: Source) -> None:
         kind = kind.value_type
     if types.is_nested(kind):
         raise source.error(
-            f"holds nested cells ({kind}); flatten them into columns of single values, or leave "
+            f"has nested cells ({kind}); flatten them into columns of single values, or leave "
             f"the column out with ignore=[{name!r}]",
             column=name,
         )
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         raise source.error(
-            f"holds bytes ({kind}), not text; store it as strings, or leave it out with "
+            f"has cells of bytes ({kind}), not text; store it as strings, or leave it out with "
             f"ignore=[{name!r}]",
             column=name,
         )
@@ -60,8 +60,8 @@ def is_text_type(kind: Any) -> bool:
 def decode_column(name: str, cells: Any, source: Source) -> RawColumn:
     """Return codes and distinct values of an Arrow column, in any order.
 
-    Texts that mean "missing" are still values here. A dictionary's values that do not occur are
-    kept: the caller drops them.
+    Markers of missing cells are still values here. Dictionary values that do not occur are
+    included; the caller drops them.
 
     Examples
     --------
@@ -86,19 +86,17 @@ def decode_column(name: str, cells: Any, source: Source) -> RawColumn:
     codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy()
     values = merged.dictionary
     if len(codes) and not -1 <= codes.min() <= codes.max() < len(values):
-        raise source.error(
-            "holds values that its dictionary lacks; the file is damaged", column=name
-        )
+        raise source.error("has codes outside its dictionary; the file is damaged", column=name)
     uniques = _values(name, values, source)
     codes = codes.astype(np.int32, copy=False)
     if values.null_count or uniques.dtype.kind == "f":
         # Nulls in a dictionary and NaN are missing cells, not values.
-        lacking = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+        is_missing = np.asarray(values.is_null().to_numpy(zero_copy_only=False))
         if uniques.dtype.kind == "f":
-            lacking = lacking | np.isnan(uniques)
-        if lacking.any():
-            recode = np.append(np.where(lacking, -1, np.cumsum(~lacking) - 1), -1)
-            codes, uniques = recode[codes].astype(np.int32), uniques[~lacking]
+            is_missing = is_missing | np.isnan(uniques)
+        if is_missing.any():
+            recode = np.append(np.where(is_missing, -1, np.cumsum(~is_missing) - 1), -1)
+            codes, uniques = recode[codes].astype(np.int32), uniques[~is_missing]
     return RawColumn(name, codes, uniques, is_ordered)
 
 
@@ -121,16 +119,16 @@ def _values(name: str, values: Any, source: Source) -> NDArray[Any]:
     try:
         items = values.to_pylist()
     except UnicodeDecodeError as error:
-        raise source.error(f"holds bytes that are no text: {error}", column=name) from None
+        raise source.error(f"has bytes that are not text: {error}", column=name) from None
     except (ValueError, ImportError):  # dates that Python cannot represent
         items = values.cast(pa.string()).to_pylist()
-    if is_text_type(values.type):  # no need to look at each value
+    if is_text_type(values.type):  # all values are strings
         return np.array(["" if item is None else item for item in items], dtype=object)
     return typed_array(["" if item is None else item for item in items])
 
 
 def encode_texts(column: RawColumn) -> Any:
-    """Return a decoded column as an Arrow dictionary of texts, null where a cell is missing."""
+    """Return a decoded column as an Arrow dictionary of texts, with null for missing cells."""
     import pyarrow as pa
 
     codes = pa.array(column.codes, mask=column.codes < 0)
@@ -138,7 +136,7 @@ def encode_texts(column: RawColumn) -> Any:
 
 
 def count_nulls(cells: Any) -> int:
-    """Return the number of nulls and NaN in an Arrow column.
+    """Count nulls and NaN in an Arrow column.
 
     Examples
     --------
@@ -158,7 +156,7 @@ def count_nulls(cells: Any) -> int:
 
 
 def null_missing(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, int]]:
-    """Replace texts that mean "missing" by null, and count them by text.
+    """Replace markers of missing cells by null, and count them by text.
 
     ``cells`` is an Arrow array of text, or a `pyarrow.DictionaryArray` of distinct texts.
     """
@@ -171,7 +169,7 @@ def null_missing(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, int]]:
     if types.is_string_view(cells.type) or types.is_dictionary(cells.type):
         cells = cells.cast(pa.string())
     if rule.tokens is None:
-        # The longest marker is short: other cells need not be trimmed.
+        # Only short cells can be markers: others need not be trimmed.
         short = pc.less_equal(pc.binary_length(cells), MAX_MARKER)
         if not pc.any(short).as_py():
             return cells, {}
@@ -189,7 +187,7 @@ def null_missing(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, int]]:
 
 
 def null_listed(cells: Any, rule: MissingRule) -> Any:
-    """Replace numbers that are listed as "missing" by null; they match by value.
+    """Replace numbers that are listed as missing by null; they match by value.
 
     Examples
     --------
@@ -210,14 +208,14 @@ def null_listed(cells: Any, rule: MissingRule) -> Any:
 
 
 def _null_missing_values(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, int]]:
-    """Apply `null_missing` to the distinct texts of a dictionary, and to the codes of the cells."""
+    """Apply `null_missing` to the distinct texts of a dictionary and to its codes."""
     import pyarrow as pa
 
     texts = cells.dictionary
     known, found = null_missing(texts, rule)
     if not found:
         return cells, {}
-    # One more entry serves code -1, a cell that was null before.
+    # The last entry serves code -1, a null cell.
     is_missing = np.append(known.is_null().to_numpy(zero_copy_only=False), True)
     codes = cells.indices.fill_null(-1).to_numpy()
     tallies = np.bincount(codes[codes >= 0], minlength=len(texts))
@@ -230,9 +228,9 @@ def _null_missing_values(cells: Any, rule: MissingRule) -> tuple[Any, dict[str, 
 def decode_numbers(
     name: str, cells: Any, rule: MissingRule, source: Source, start: int
 ) -> NDArray[np.float64]:
-    """Return the cells of a batch as numbers, NaN where missing.
+    """Return the cells of a batch as numbers, with NaN for missing cells.
 
-    A cell that is no number is an error that names its row, counted from ``start``.
+    A cell that is not a number is an error with its row, counted from ``start``.
 
     Examples
     --------

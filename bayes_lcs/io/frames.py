@@ -1,4 +1,4 @@
-"""Rows of any source as a pandas frame whose columns have their types."""
+"""Read rows of any source as a pandas frame with typed columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.errors import DataError
+from bayes_lcs.core.errors import DataError, plural
 from bayes_lcs.io.column_types import (
     ColumnType,
     arrow_type,
@@ -53,12 +53,12 @@ __all__ = [
 def as_frame(
     X: Any, columns: Sequence[str] | None = None, missing_values: MissingValues = None
 ) -> Any:
-    """Return rows as a pandas frame if they have column names, else as they are.
+    """Return rows as a pandas frame if they have column names, otherwise unchanged.
 
     Paths of CSV and Parquet files, Arrow tables and polars frames become pandas frames; a first
-    column without a name is an index and is set aside with a note. Arrays, lists and sparse
-    matrices have no names and stay as they are. Of a file only the ``columns`` that a fitted
-    estimator needs are read.
+    column without a name is an index and is dropped with a note. Arrays, lists and sparse matrices
+    have no names and are returned unchanged. Only the ``columns`` that a fitted estimator needs are
+    read from a file.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def as_frame(
 
 
 def set_index_aside(X: Any, keep: Iterable[Any] = ()) -> Any:
-    """Drop a first column of a pandas frame that has no name of its own, with a note.
+    """Drop the first column of a pandas frame if it has no name, with a note.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def set_index_aside(X: Any, keep: Iterable[Any] = ()) -> Any:
 
 
 def select_known(X: Any, names: Sequence[Any] | None) -> Any:
-    """Drop columns of a frame that a fitted estimator does not know, such as a label."""
+    """Drop columns of a frame that are not features of a fitted estimator, such as a label."""
     if names is None or not len(names) or not hasattr(X, "iloc"):
         return X
     has_more = len(X.columns) > len(names) and set(names) <= set(X.columns)
@@ -98,10 +98,10 @@ def select_known(X: Any, names: Sequence[Any] | None) -> Any:
 
 
 def numeric_rows(X: Any, names: Sequence[Any] | None = None) -> Any:
-    """Return rows of numbers: of a frame or file the numeric columns, with a note of the others.
+    """Return numeric rows: the numeric columns of a frame or file, with a note about the others.
 
-    ``names`` are the columns that a fitted estimator knows, empty if it was fitted to an array;
-    None finds the numeric columns.
+    ``names`` are the features of a fitted estimator, empty if it was fitted to an array; None
+    selects the numeric columns.
 
     Examples
     --------
@@ -118,21 +118,21 @@ def numeric_rows(X: Any, names: Sequence[Any] | None = None) -> Any:
         return X
     others = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
     if X.shape[1] and len(others) == len(X.columns):
-        raise DataError("no column holds numbers: encode categories first, or use a mixture")
+        raise DataError("there is no numeric column: encode categories first, or use a mixture")
     if others:
         Notes(set_aside=[str(name) for name in others]).warn()
         X = X.drop(columns=others)
-    lacking = X.isna().to_numpy()
-    if lacking.any():
-        places = np.flatnonzero(lacking.any(axis=0))
+    missing = X.isna().to_numpy()
+    if missing.any():
+        places = np.flatnonzero(missing.any(axis=0))
         name, *others = [str(X.columns[place]) for place in places]
         also = f" (nor in columns {', '.join(map(repr, others))})" if others else ""
         tables = open_tables(given) if is_streamed(given) else []
         source = tables[0].source if len(tables) == 1 else Source()
         raise source.error(
-            f"there is no number in {int(lacking[:, places[0]].sum()):,} of {len(X):,} rows{also}; "
-            "fill them in, or leave the rows or the columns out",
-            row=int(np.argmax(lacking[:, places[0]])),
+            f"there is no number in {int(missing[:, places[0]].sum()):,} of "
+            f"{plural(len(X), 'row')}{also}; fill them in, or leave the rows or the columns out",
+            row=int(np.argmax(missing[:, places[0]])),
             column=name,
         )
     return X
@@ -157,9 +157,9 @@ def read_frame(
     columns
         Columns to read if they exist, instead of those that ``features`` and ``ignore`` select.
     text
-        Columns to read as text, whatever they hold.
+        Columns to read as text without type inference.
     missing_values, options
-        Texts that mean "missing", as in `bayes_lcs.read_grouped`, and how text files are written.
+        Markers of missing values, as in `bayes_lcs.read_grouped`, and the format of text files.
 
     Examples
     --------
@@ -180,7 +180,9 @@ def read_frame(
     first = tables[0]
     for table in tables[1:]:
         if set(table.names) != set(first.names):
-            raise table.source.error(f"has other columns than {first.source.file}")
+            raise table.source.error(
+                f"has other columns than {first.source.file}; all files must have the same columns"
+            )
     if columns is None:
         wanted = select_columns(
             first.names, first.source.error, features=features, ignore=ignore, index=first.index
@@ -189,7 +191,7 @@ def read_frame(
         wanted = [name for name in map(str, columns) if name in first.names]
     is_noted = columns is None and first.index is not None and first.index not in wanted
     notes = Notes(first.source.file, first.index if is_noted else None)
-    notes.counts_empty = columns is None  # else it is a prediction
+    notes.counts_empty = columns is None  # otherwise these are rows to predict
     rules = missing_rules(missing_values, wanted, first.names, first.source.error)
     cells = {name: _Cells(name, rules[name], notes, name in text) for name in wanted}
     rows = 0
@@ -206,7 +208,7 @@ def read_frame(
 
 
 class _Cells:
-    """Cells of one column, collected batch by batch."""
+    """Cells of a column, collected batch by batch."""
 
     def __init__(self, name: str, rule: MissingRule, notes: Notes, is_text: bool = False) -> None:
         self._name, self._rule = name, rule
@@ -237,7 +239,7 @@ class _Cells:
         self._batches.append(cells)
 
     def finish(self) -> Any:
-        """Return the column as an array, or as an ordered Categorical if the source declares so."""
+        """Return the column as an array, or as an ordered Categorical if it is declared as one."""
         import pandas as pd
 
         arrays = [self._convert(cells) for cells in self._batches]
@@ -248,7 +250,7 @@ class _Cells:
         if not self._order:
             return array
         found = pd.Categorical(array, categories=list(self._order), ordered=True)
-        # Another file may hold values that the order lacks.
+        # Another file may have values that are not in the declared order.
         return found if np.array_equal(found.isna(), pd.isna(array)) else array
 
     def _convert(self, cells: Any) -> NDArray[Any]:

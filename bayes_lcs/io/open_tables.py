@@ -28,7 +28,7 @@ _NOT_TABLES = {
     b"<!doctype": "is a web page, not a table; did a download fail?",
     b"<html": "is a web page, not a table; did a download fail?",
 }
-"""First bytes of files that are taken for tables by mistake."""
+"""First bytes of other file types, with advice."""
 
 _MAGIC_LENGTH = 10
 _SUFFIXES = (".csv", ".tsv", ".txt", ".data", ".parquet", ".pq")
@@ -36,7 +36,7 @@ _BATCH_ROWS = 1 << 16
 
 
 def is_streamed(data: Any) -> bool:
-    """Return whether data is read batch by batch, and not an array or a pandas frame.
+    """Return whether data are read batch by batch, unlike arrays and pandas frames.
 
     Examples
     --------
@@ -51,15 +51,15 @@ def is_streamed(data: Any) -> bool:
 def open_tables(
     data: Any, options: CsvOptions = DEFAULT_CSV, expected: Sequence[str] = ()
 ) -> list[RawTable]:
-    """Return the tables of some data, in the order in which they are read.
+    """Open the tables of some data, in the order of reading.
 
     Data are the path of a CSV or Parquet file or of a folder of them, several paths, a
-    ``pyarrow.dataset.Dataset`` or ``pyarrow.Table``, a polars frame, or a Dask dataframe. Columns
-    that are ``expected`` help to find the delimiter of text files.
+    ``pyarrow.dataset.Dataset`` or ``pyarrow.Table``, a polars frame, or a Dask dataframe. The
+    ``expected`` columns help to detect the delimiter of text files.
     """
     if _is_dask(data):
         if not hasattr(data, "columns"):
-            raise DataError(f"of Dask's collections only dataframes are tables, not {type(data)}")
+            raise DataError(f"expected a Dask dataframe, got the collection {type(data)}")
         return [_open_partition(data, number) for number in range(data.npartitions)]
     if is_arrow_frame(data):
         return _open_dataset(data)
@@ -71,10 +71,10 @@ def open_tables(
 def open_file(
     path: str | PathLike[str], options: CsvOptions = DEFAULT_CSV, expected: Sequence[str] = ()
 ) -> RawTable:
-    """Return the columns of a CSV or Parquet file; its first bytes tell which it is."""
+    """Open a CSV or Parquet file; its type is detected from its first bytes."""
     path = as_path(path)
     if path.is_dir():
-        raise DataError("is a directory; give the path of one file", file=str(path))
+        raise DataError("is a directory; pass the path of one file", file=str(path))
     try:
         with path.open("rb") as stream:
             magic = stream.read(_MAGIC_LENGTH)
@@ -93,11 +93,11 @@ def open_file(
 
 
 def as_path(given: Any) -> Path:
-    """Return a path, or raise an error that says where rows in memory go."""
+    """Return a path, or raise an error with advice for rows in memory."""
     if not isinstance(given, str | PathLike):
         raise TypeError(
-            f"expected the path of a file, got {type(given).__name__}; rows in memory go to fit "
-            "or to GroupedTable.from_frame"
+            f"expected the path of a file, got {type(given).__name__}; use fit or "
+            "GroupedTable.from_frame for rows in memory"
         )
     return Path(given).expanduser()
 
@@ -114,7 +114,7 @@ def _list_files(path: Path) -> list[Path]:
         and file.name.removesuffix(".gz").lower().endswith(_SUFFIXES)
     )
     if not found:
-        raise DataError("the folder holds no CSV or Parquet file", file=str(path))
+        raise DataError("the folder contains no CSV or Parquet file", file=str(path))
     return found
 
 
@@ -124,11 +124,11 @@ def _list_files(path: Path) -> list[Path]:
 def is_arrow_frame(data: Any) -> bool:
     """Return whether data is an Arrow table or data set, or a polars frame.
 
-    Module names are compared, so that libraries that were never imported need not be.
+    Module names are compared, so that optional libraries are not imported.
     """
     module = type(data).__module__
     if module.startswith("polars."):
-        # In this order: a lazy frame warns when it is asked for its columns.
+        # In this order, since accessing the columns of a lazy frame issues a warning.
         return hasattr(data, "collect") or hasattr(data, "columns")
     own = module.startswith("pyarrow.")
     return own and (hasattr(data, "get_fragments") or hasattr(data, "to_batches"))
@@ -145,10 +145,10 @@ def _open_dataset(data: Any) -> list[RawTable]:
     names = dataset.schema.names
     for position, name in enumerate(names):
         if name in names[:position]:
-            raise DataError("two columns have this name; rename one", column=name)
+            raise DataError("two columns have this name; rename one of them", column=name)
     fragments = list(dataset.get_fragments())
     if not fragments:
-        raise DataError("the data set holds no files")
+        raise DataError("the data set contains no files")
     return [_open_fragment(dataset, piece, i) for i, piece in enumerate(fragments)]
 
 
@@ -167,11 +167,11 @@ def _open_fragment(dataset: Any, fragment: Any, number: int) -> RawTable:
                 check_type(name, dataset.schema.field(name).type, source)
                 if name not in own.names and name not in in_folder:
                     raise source.error(
-                        "there is no such column here, but in the schema of the data set; all "
-                        "files must have the same columns",
+                        "this column of the data set does not exist in this file; all files must "
+                        "have the same columns",
                         column=name,
                     )
-            # Fragments are read with their own types: casts to the data set's may lose values.
+            # Fragments are read with their own types: casts to the schema may lose values.
             fields = [(own if n in own.names else dataset.schema).field(n) for n in wanted]
             for batch in fragment.to_batches(
                 pa.schema(fields), list(wanted), batch_size=_BATCH_ROWS
@@ -212,7 +212,7 @@ def _open_partition(frame: Any, number: int) -> RawTable:
         try:
             table = pa.Table.from_pandas(part, preserve_index=False)
         except (pa.ArrowException, TypeError) as error:
-            raise source.error(f"holds cells of several kinds: {one_line(error)}") from None
+            raise source.error(f"has cells of several types: {one_line(error)}") from None
         for name in wanted:
             check_type(name, table.schema.field(name).type, source)
         yield table

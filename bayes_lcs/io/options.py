@@ -1,4 +1,4 @@
-"""Options of readers: how a text file is written, which cells are missing, which columns to use."""
+"""Options of readers: text format, missing cells, and column selection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from bayes_lcs.core.errors import DataNote, DataWarning, warn_user
+from bayes_lcs.core.errors import DataNote, DataWarning, plural, warn_user
 from bayes_lcs.io.column_types import convert_texts, infer_text_type, is_null, value_name
 
 __all__ = [
@@ -33,13 +33,13 @@ __all__ = [
 ]
 
 MARKERS = ("", "na", "n/a", "nan", "null", "?")
-"""Cells that mean "missing" unless an option says otherwise, in any case."""
+"""Default markers of missing cells, in upper or lower case."""
 
 MAX_MARKER = 6
-"""Length of the longest cell that is compared with the markers, spaces included."""
+"""Maximum length of cells that are compared with the markers, including spaces."""
 
 INDEX_NAME = "Unnamed: 0"
-"""Name of a first column without a name, as pandas names it."""
+"""Name that pandas gives to a first column without a name."""
 
 MissingValues = Iterable[Any] | Mapping[Any, Iterable[Any]] | None
 
@@ -53,10 +53,10 @@ class CsvOptions:
     encoding
         Encoding of the text.
     delimiter
-        Separator of the cells; None finds it from the header: comma, semicolon, tab or bar.
+        Separator of the cells; None detects it in the header: comma, semicolon, tab or bar.
     header
-        Whether the file begins with a line of column names. False names the columns ``column_1``,
-        ``column_2``, …; a list gives the names of a file without such a line.
+        Whether the file has a header. False names the columns ``column_1``, ``column_2``, …; a list
+        provides the names for a file without a header.
     """
 
     encoding: str = "utf-8"
@@ -69,7 +69,7 @@ DEFAULT_CSV = CsvOptions()
 
 @dataclass(frozen=True)
 class MissingRule:
-    """Rule for texts that mean "missing" in one column; nulls and NaN always do.
+    """Rule for missing cells of one column; nulls and NaN are always missing.
 
     ``tokens`` is None for the default: empty cells and the markers NA, N/A, NaN, NULL and ?.
 
@@ -85,21 +85,21 @@ class MissingRule:
     tokens: frozenset[str] | None = None
 
     def matches(self, text: str) -> bool:
-        """Return whether a text means "missing"."""
+        """Return whether a text is a marker of missing cells."""
         if self.tokens is None:
             return len(text) <= MAX_MARKER and text.strip().lower() in MARKERS
         return text in self.tokens
 
     @cached_property
     def numbers(self) -> list[float]:
-        """The numbers among the tokens, which match by value."""
+        """Numbers among the tokens, which match by value."""
         tokens = [t for t in self.tokens or () if infer_text_type([t]) in ("integer", "float")]
         found: list[float] = convert_texts(tokens, "float").tolist()
         return found
 
     @property
     def spellings(self) -> list[str]:
-        """All texts that match, without spaces, for readers that need a list."""
+        """All matching texts, without spaces, for readers that need a list."""
         if self.tokens is not None:
             return sorted(self.tokens)
         pairs = [zip(marker.lower(), marker.upper(), strict=True) for marker in MARKERS]
@@ -107,11 +107,11 @@ class MissingRule:
 
 
 GROUP_RULE = MissingRule(frozenset({""}))
-"""Of a group column: only empty cells are missing, because an identifier may be called "NA"."""
+"""Rule of the group column: only empty cells are missing, because an identifier may be "NA"."""
 
 
 def missing_rules(
-    given: MissingValues,
+    markers: MissingValues,
     columns: Sequence[str],
     names: Collection[str],
     error: Any,
@@ -120,21 +120,21 @@ def missing_rules(
 ) -> dict[str, MissingRule]:
     """Return the rule of each column.
 
-    ``given`` is None for the default, texts for all ``columns``, or a mapping from column to texts,
-    in which case other columns keep the default; ``names`` are all columns of the source. Only
-    empty cells of the ``group`` column are missing by default.
+    ``markers`` is None for the default, texts for all ``columns``, or a mapping from column to
+    texts, in which case other columns keep the default; ``names`` are all columns of the source.
+    Only empty cells of the ``group`` column are missing by default.
     """
     default = dict.fromkeys(columns, MissingRule())
     if group is not None:
         default[group] = GROUP_RULE
-    if given is None:
+    if markers is None:
         return default
-    if isinstance(given, Mapping):
-        own = {str(name): _rule(tokens) for name, tokens in given.items()}
+    if isinstance(markers, Mapping):
+        own = {str(name): _rule(tokens) for name, tokens in markers.items()}
         for name in own:
             require_column(name, names, error)
         return {name: own.get(name, default[name]) for name in columns}
-    return dict.fromkeys(columns, _rule(given))
+    return dict.fromkeys(columns, _rule(markers))
 
 
 def _rule(tokens: Iterable[Any]) -> MissingRule:
@@ -142,7 +142,7 @@ def _rule(tokens: Iterable[Any]) -> MissingRule:
 
 
 def add_empty_cell(given: Any) -> list[Any] | None:
-    """Return values that an estimator takes as missing, for reading files: empty cells are nulls.
+    """Return an estimator's markers of missing values with the empty cell, for reading files.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def add_empty_cell(given: Any) -> list[Any] | None:
 
 
 def is_index_name(name: Any) -> bool:
-    """Return whether a first column of this name is an index: pandas and R write it unnamed.
+    """Return whether a first column with this name is an index, which pandas and R write unnamed.
 
     Examples
     --------
@@ -176,45 +176,44 @@ def drop_stored_index(names: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass
 class Notes:
-    """Assumptions about data that the user should know of, given as one warning each."""
+    """Assumptions about data that are reported to the user, with one warning per kind."""
 
     file: str | None = None
-    index: str | None = None  # the index column that was set aside
+    index: str | None = None  # the index column that is ignored
     missing: dict[str, Counter[str]] = field(default_factory=dict)  # cells by column and text
     dropped: int = 0  # rows without a group
     set_aside: list[str] = field(default_factory=list)  # columns without numbers
-    counts_empty: bool = True  # predictions announce markers only
-    noted: Collection[str] = ()  # columns whose missing cells were announced before
+    counts_empty: bool = True  # False in predictions, which report markers only
+    noted: Collection[str] = ()  # columns whose missing cells were reported before
 
     def count_missing(self, column: str, text: str, number: int) -> None:
-        """Count missing cells that hold a text; an empty one stands for nulls, too."""
+        """Count missing cells by text; nulls count as empty cells."""
         text = text if text.strip() else ""
         if number and column not in self.noted and (text or self.counts_empty):
             self.missing.setdefault(column, Counter())[text] += number
 
     def warn(self) -> None:
-        """Give the notes as warnings and forget them."""
+        """Issue the notes as warnings and reset them."""
         where = f"{self.file}: " if self.file else ""
         if self.index is not None:
             warn_user(
-                f"{where}the first column has no name of its own and is taken for an index: it is "
-                "not used; rename it if it is data",
+                f"{where}the first column has no name and is ignored as an index; rename it if it "
+                "contains data",
                 DataNote,
             )
         if self.set_aside:
             some = ", ".join(map(repr, self.set_aside[:8]))
             more = f" and {len(self.set_aside) - 8} more" if len(self.set_aside) > 8 else ""
-            warn_user(f"{where}columns without numbers are not used: {some}{more}", DataNote)
+            warn_user(f"{where}columns without numbers are ignored: {some}{more}", DataNote)
         if self.missing:
             found = _list_missing(self.missing)
             warn_user(
                 f"{where}cells taken as missing: {found}; missing_values= changes this", DataNote
             )
         if self.dropped:
-            rows = "1 row without a group is"
-            if self.dropped > 1:
-                rows = f"{self.dropped:,} rows without a group are"
-            warn_user(f"{where}{rows} left out", DataWarning)
+            verb = "is" if self.dropped == 1 else "are"
+            rows = f"{plural(self.dropped, 'row')} without a group {verb} left out"
+            warn_user(f"{where}{rows}", DataWarning)
         self.index, self.missing, self.dropped, self.set_aside = None, {}, 0, []
 
 
@@ -227,7 +226,8 @@ def _list_missing(missing: Mapping[str, Counter[str]], most: int = 8) -> str:
         shown.append(f"column {name!r} {', '.join(cells)}")
     if len(missing) > most:
         rest = sum(found.total() for found in list(missing.values())[most:])
-        shown.append(f"and {len(missing) - most} more columns {rest:,}")
+        others = plural(len(missing) - most, "more column")
+        shown.append(f"and {plural(rest, 'cell')} in {others}")
     return "; ".join(shown)
 
 
@@ -243,10 +243,10 @@ def select_columns(
     roles: Mapping[str, str | None] | None = None,
     index: str | None = None,
 ) -> list[str]:
-    """Return the feature columns, after checking that every column named exists and is used once.
+    """Return the feature columns, after checking that all named columns exist and are used once.
 
-    ``error(message, column=)`` makes the errors. ``roles`` are columns with another role by its
-    name: ``{"group": "user", "label": "decision"}``. The column ``index`` is a feature only if
+    ``error(message, column=)`` creates the errors. ``roles`` maps other roles to their columns:
+    ``{"group": "user", "label": "decision"}``. The column ``index`` is a feature only if
     ``features`` names it.
     """
     taken = {column: role for role, column in (roles or {}).items() if column is not None}
@@ -257,7 +257,7 @@ def select_columns(
     for name in (*taken, *(given or ())):
         require_column(name, names, error)
     for name in ignored:
-        if not is_index_name(name):  # an index is left out anyway
+        if not is_index_name(name):  # an index is ignored anyway
             require_column(name, names, error)
     if given is None:
         left_out = {*taken, *ignored, *([] if index is None else [index])}
@@ -268,9 +268,9 @@ def select_columns(
             if name in taken:
                 raise error(f"the {taken[name]} column cannot be a feature too", column=name)
             if chosen.count(name) > 1:
-                raise error("named twice in features=", column=name)
+                raise error("is listed twice in features=", column=name)
     if not chosen:
-        raise error("no column is left to be a feature; ignore fewer columns")
+        raise error("no feature columns are left; ignore fewer columns")
     return chosen
 
 
@@ -285,7 +285,7 @@ def require_column(name: str, names: Collection[str], error: Any) -> None:
 
 
 def _suggest(name: str, names: Collection[str]) -> str:
-    """Return a question that names similar columns, or nothing."""
+    """Return a question with similar column names, or an empty text."""
     folded = [other for other in names if other.strip().lower() == name.strip().lower()]
     close = dict.fromkeys(folded + difflib.get_close_matches(name, names, n=3, cutoff=0.6))
     return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
@@ -300,6 +300,6 @@ def check_option(option: str, named: Iterable[str], features: Sequence[str], err
             raise error(f"{message}; {hint}" if hint else message, column=name)
 
 
-def as_list(given: Iterable[Any]) -> list[Any]:
-    """Return a list of names from a sequence, or from one name."""
-    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
+def as_list(items: Iterable[Any]) -> list[Any]:
+    """Return a sequence or a single item as a list."""
+    return [items] if isinstance(items, str) or not hasattr(items, "__iter__") else list(items)

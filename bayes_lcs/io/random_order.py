@@ -1,10 +1,9 @@
-"""One random order of rows, and the rows at its beginning, found in one pass over a file.
+"""Random order of rows by random keys, and bottom-k sampling in one pass over a file.
 
-Every row draws a key of 64 random bits from one seeded stream, in the order in which the rows lie.
-Sorted by key, the rows are in a uniformly random order; the first ``n`` of it are a simple random
-sample without replacement, and samples of growing ``n`` contain each other. The keys do not depend
-on the kind of source nor on the size of the blocks in which it is read, so an array and a file of
-the same rows give the same samples.
+Every row gets a key of 64 random bits from one seeded stream, in the order of the source. Sorted by
+key, the rows are in uniformly random order; the first ``n`` are a simple random sample without
+replacement, and samples of increasing ``n`` are nested. The keys depend neither on the kind of
+source nor on the batch size, so that an array and a file with the same rows give the same samples.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ class KeyStream:
     """
 
     def __init__(self, seed: int) -> None:
-        # A stream of its own: simulated data is often drawn with default_rng(seed) and the same
-        # seed, and keys that repeat its numbers would sort the rows by what is in them.
+        # Separate stream: data simulated with default_rng(seed) and the same seed would otherwise
+        # have keys equal to their random numbers, and be sorted by content.
         own = np.random.SeedSequence(seed, spawn_key=(_STREAM,))
         self._bits = np.random.PCG64(own)
 
@@ -55,12 +54,12 @@ def random_order(num_rows: int, seed: int) -> NDArray[np.int64]:
 
 
 class BottomK:
-    """The rows with the smallest keys among all rows so far.
+    """Bottom-k sample: the rows with the smallest keys so far.
 
     Parameters
     ----------
     size
-        Number of rows to keep. Up to half as many again are in memory for a while.
+        Number of rows to store. Up to 1.5 times as many are in memory temporarily.
 
     Examples
     --------
@@ -75,35 +74,35 @@ class BottomK:
         self.size = size
         self._keys: list[KeyArray] = []
         self._rows: list[NDArray[Any]] = []
-        self._held = 0
+        self._num_stored = 0
         self._bound = np.uint64(np.iinfo(np.uint64).max)
 
-    def wanted(self, keys: KeyArray) -> NDArray[np.bool_]:
-        """Return which rows may still be among the first, judged by their keys."""
+    def select(self, keys: KeyArray) -> NDArray[np.bool_]:
+        """Return a mask of the rows whose keys may still be among the smallest."""
         return keys <= self._bound
 
     def update(self, keys: KeyArray, rows: NDArray[Any]) -> None:
-        """Consider more rows, in the order of the source."""
-        chosen = self.wanted(keys)
+        """Add more rows, in the order of the source."""
+        chosen = self.select(keys)
         if not chosen.all():
             keys, rows = keys[chosen], rows[chosen]
         self._keys.append(keys)
         self._rows.append(rows)
-        self._held += len(keys)
-        if self._held >= self.size + max(self.size // 2, 1):
+        self._num_stored += len(keys)
+        if self._num_stored >= self.size + max(self.size // 2, 1):
             self._shrink()
 
     def _shrink(self) -> None:
-        """Drop rows that are no longer among the first."""
+        """Drop rows whose keys are no longer among the smallest."""
         keys = np.concatenate(self._keys)
         rows = np.concatenate(self._rows)
         # Stable: of two equal keys the earlier row comes first, as in `random_order`.
         first = np.argsort(keys, kind="stable")[: self.size]
-        self._keys, self._rows, self._held = [keys[first]], [rows[first]], len(first)
-        if self._held == self.size:
+        self._keys, self._rows, self._num_stored = [keys[first]], [rows[first]], len(first)
+        if self._num_stored == self.size:
             self._bound = self._keys[0][-1]
 
     def rows(self) -> NDArray[Any]:
-        """Return the rows kept, in the random order."""
+        """Return the sampled rows, in random order."""
         self._shrink()
         return self._rows[0]

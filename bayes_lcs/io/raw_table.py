@@ -1,7 +1,7 @@
-"""Tables as they come from a source: column names, and a function that reads batches of rows.
+"""Raw tables: column names and a function that reads batches of rows.
 
-Every source (file, Arrow data set, Dask dataframe, pandas or polars frame) becomes a `RawTable`, so
-that the rules about types, missing cells and categories are written once.
+Every source (file, Arrow data set, Dask dataframe, pandas or polars frame) is opened as a
+`RawTable`, so that the rules for types, missing cells and categories are implemented once.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ __all__ = ["NO_RULES", "RawColumn", "RawTable", "SizeEstimate", "Source", "file_
 
 @dataclass(frozen=True)
 class Source:
-    """Origin of rows, so that errors can name the place.
+    """Origin of rows, for the positions in error messages.
 
     ``line_of`` returns the line of a row of a text file; without it rows are counted from 0.
-    ``row_of`` returns the place in the file of a row that is counted otherwise.
+    ``row_of`` converts the number of a row in reading order to its number in the file.
     """
 
     file: str | None = None
@@ -43,7 +43,7 @@ class Source:
     def error(
         self, message: str, *, row: int | None = None, column: str | None = None
     ) -> DataError:
-        """Return the error for one place."""
+        """Return the error with file, line or row, and column."""
         if row is not None and self.row_of is not None:
             row = self.row_of(row)
         line = None if row is None or self.line_of is None else self.line_of(row)
@@ -52,7 +52,7 @@ class Source:
 
 
 class SizeEstimate(NamedTuple):
-    """Rows and bytes of a table as far as they are known unread, and rows of Parquet row groups."""
+    """Rows and bytes of a table if known before reading, and rows of its Parquet row groups."""
 
     rows: int | None
     bytes: int | None
@@ -63,11 +63,11 @@ NO_RULES: Mapping[str, MissingRule] = MappingProxyType({})
 
 
 class ReadsBatches(Protocol):
-    """Reads columns batch by batch, in the order of the rows.
+    """Protocol of functions that read columns batch by batch, in the order of the rows.
 
-    Text columns that are ``encoded`` may come as Arrow dictionaries. Those that are ``numeric``,
-    with the rule of their missing cells, may come from a text file as float64 with null for missing
-    cells; they come as text if a cell is no number.
+    Text columns in ``encoded`` may be returned as Arrow dictionaries. Columns in ``numeric``, with
+    the rule of their missing cells, may be returned from a text file as float64 with null for
+    missing cells; they are returned as text if a cell is not a number.
     """
 
     def __call__(
@@ -84,19 +84,19 @@ class ReadsBatches(Protocol):
 
 @dataclass(frozen=True)
 class RawTable:
-    """The columns of a source.
+    """Columns of a source.
 
     Parameters
     ----------
     names, source, batches, size
-        Column names, the origin, the reader, and rows and bytes as far as they are known.
+        Column names, the origin, the reader, and rows and bytes if they are known.
     path
-        The Parquet file, if it is one: any of its rows can be read without the others.
+        The path of a Parquet file, of which any range of rows can be read.
     stamp
-        Changes with the file and with how it is read; empty if changes cannot be noticed.
+        Cache key of the file and the reader options; empty if changes cannot be detected.
     head
-        Reads the first rows of some columns, from which their types can be told; a source whose
-        columns have declared types may return no rows.
+        Reads the first rows of some columns to infer their types; a source whose columns have
+        declared types may return no rows.
     """
 
     names: tuple[str, ...]
@@ -121,9 +121,9 @@ class RawTable:
 
 @dataclass(frozen=True)
 class RawColumn:
-    """One column: ``codes`` into distinct typed ``values``, -1 where a cell is missing.
+    """Column as ``codes`` into distinct typed ``values``; -1 is missing.
 
-    ``is_ordered`` says that the source declares an order of the values (an ordered Categorical).
+    ``is_ordered`` is True if the source declares an order of the values (an ordered Categorical).
     ``edges`` are set if the values are names of bins.
     """
 
@@ -135,16 +135,16 @@ class RawColumn:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The text that names each value."""
+        """Name of each value."""
         return tuple(value_name(value) for value in self.values.tolist())
 
     def first_row(self, code: int) -> int | None:
-        """Return the first row that holds a value, if any does."""
+        """Return the first row with a value, or None."""
         rows = np.flatnonzero(self.codes == code)
         return int(rows[0]) if rows.size else None
 
     def order_of_appearance(self) -> list[int]:
-        """Return the codes that occur, in the order in which they first do.
+        """Return the codes that occur, in order of first appearance.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Split batches of any length into batches of one length."""
+"""Regroup batches of any length into batches of equal length."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["rebatch"]
 
 
 def rebatch(batches: Iterable[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
-    """Yield batches of ``size`` rows each, in their order, and a last one with the rest.
+    """Yield batches of ``size`` rows each, in order, and a last one with the remaining rows.
 
     Examples
     --------
     >>> [batch.tolist() for batch in rebatch([np.arange(3), np.arange(3, 8)], 3)]
     [[0, 1, 2], [3, 4, 5], [6, 7]]
     """
-    held: list[NDArray[Any]] = []
+    buffer: list[NDArray[Any]] = []
     length = 0
     for batch in batches:
-        held.append(batch)
+        buffer.append(batch)
         length += len(batch)
         if length >= size:
-            rows = np.concatenate(held)
+            rows = np.concatenate(buffer)
             for start in range(0, length - length % size, size):
                 yield rows[start : start + size]
-            held, length = [rows[length - length % size :]], length % size
+            buffer, length = [rows[length - length % size :]], length % size
     if length:
-        yield np.concatenate(held)
+        yield np.concatenate(buffer)

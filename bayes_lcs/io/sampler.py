@@ -1,8 +1,8 @@
-"""Rows in a random order, of files larger than memory.
+"""Sample rows of files larger than memory in random order.
 
-A `RowSource` puts the rows of its data into one random order (`bayes_lcs.io.random_order`) and
-returns any stretch of it. The beginning can be held out and samples of growing size taken after it:
-they are random and nested, and none holds a row of the hold-out.
+A `RowSource` defines one random order of its rows (`bayes_lcs.io.random_order`) and returns any
+range of it. The first rows can be held out, and samples of increasing size drawn after them: these
+are random and nested, and contain no held-out row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.errors import DataError
+from bayes_lcs.core.errors import DataError, plural
 from bayes_lcs.io.category_encoder import Categories, CategoryEncoder, check_measurements
 from bayes_lcs.io.column_types import ColumnType, arrow_type, infer_cell_type
 from bayes_lcs.io.decode import decode_numbers, null_missing
@@ -41,7 +41,7 @@ __all__ = ["FileSampler", "ReadCount", "RowSource", "Rows", "SourcePart", "numbe
 
 
 class Rows(NamedTuple):
-    """Some rows: features ``X`` and, of a source that has one, the target ``y``."""
+    """Rows: features ``X`` and, if the source has one, the target ``y``."""
 
     X: Any
     y: Any = None
@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 
 @dataclass
 class ReadCount:
-    """Passes over all files, rows and bytes that were read so far."""
+    """Number of passes over all files, and of rows and bytes read so far."""
 
     passes: int = 0
     rows: int = 0
@@ -57,7 +57,7 @@ class ReadCount:
 
 
 class SourcePart(NamedTuple):
-    """One table of a source: its name, and its rows and bytes as far as they are known."""
+    """Name of a table of a source, and its rows and bytes if they are known."""
 
     name: str
     rows: int | None
@@ -72,7 +72,7 @@ class RowSource(ABC):
     @property
     @abstractmethod
     def parts(self) -> list[SourcePart]:
-        """The tables in the order in which they are read, with their sizes."""
+        """Tables with their sizes, in the order of reading."""
 
     @property
     @abstractmethod
@@ -81,7 +81,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def take(self, start: int, stop: int) -> Rows:
-        """Return the rows at the places ``start`` to ``stop`` of the random order."""
+        """Return the rows ``start`` to ``stop`` of the random order."""
 
     @abstractmethod
     def needs_pass(self, stop: int) -> bool:
@@ -99,12 +99,12 @@ class RowSource(ABC):
     def _check_places(self, start: int, stop: int) -> None:
         if not 0 <= start <= stop <= self.num_rows:
             raise DataError(
-                f"rows {start} to {stop} were asked for, but there are only {self.num_rows}"
+                f"rows {start} to {stop} were requested, but there are only {self.num_rows}"
             )
 
 
 class FileSampler(RowSource):
-    """Rows of tables that are read in batches; `bayes_lcs.row_source` explains the parameters."""
+    """Rows of tables that are read in batches; see `bayes_lcs.row_source` for the parameters."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class FileSampler(RowSource):
         self._given = values or {}
         for name in self._columns:
             if values is not None and name not in values:
-                raise error("values= has no values for this column", column=name)
+                raise error("values= lacks this column; add its values", column=name)
         # Categories are int32 codes, numbers float64; a target is always encoded.
         self._dtype = np.dtype(np.int32 if kind == "categories" else np.float64)
         self._pool_size = max(memory // (self._dtype.itemsize * max(len(self._columns), 1)), 1)
@@ -177,12 +177,12 @@ class FileSampler(RowSource):
             (self._notes.set_aside if kinds[name] in ("text", None) else numeric).append(name)
         if not numeric:
             raise first.source.error(
-                "no column holds numbers: encode categories first, or use a mixture"
+                "there is no numeric column: encode categories first, or use a mixture"
             )
         return numeric
 
     def _find_types(self, head: Any) -> dict[str, ColumnType | None]:
-        """Return the type of each feature in the first batch that holds a cell of it."""
+        """Return the type of each feature, from the first batch in which it is not missing."""
         is_text = self._tables[0].source.is_text
         kinds: dict[str, ColumnType | None] = {}
         for name in self._features:
@@ -203,7 +203,7 @@ class FileSampler(RowSource):
 
     @property
     def num_rows(self) -> int:
-        """Number of rows in all files; the first time, this takes a pass over them."""
+        """Number of rows in all files; the first access takes a pass over them."""
         if self._pool is None:
             self._read(self._pool_size)
         return self._num_rows
@@ -214,7 +214,7 @@ class FileSampler(RowSource):
 
     @property
     def parts(self) -> list[SourcePart]:
-        """The tables in the order in which they are read, with their sizes."""
+        """Tables with their sizes, in the order of reading."""
         return [SourcePart(str(table.source.file), *table.size()[:2]) for table in self._tables]
 
     @property
@@ -224,7 +224,7 @@ class FileSampler(RowSource):
 
     @property
     def categories(self) -> dict[str, NDArray[Any]]:
-        """The typed categories of every encoded column, in the order of their codes."""
+        """Typed categories of every encoded column, in the order of their codes."""
         _ = self.num_rows
         return {name: values for name, (values, _) in self.final_categories().items()}
 
@@ -240,7 +240,7 @@ class FileSampler(RowSource):
 
     @property
     def cache_key(self) -> tuple[Any, ...] | None:
-        """Key that changes with the rows; None if changes cannot be noticed."""
+        """Key that changes with the rows; None if changes cannot be detected."""
         stamps = [table.stamp for table in self._tables]
         if not all(stamps):
             return None
@@ -249,7 +249,7 @@ class FileSampler(RowSource):
         return (stamps, self._kind, self._target, rules, given, self._seed)
 
     def take(self, start: int, stop: int) -> Rows:
-        """Return the rows at the places ``start`` to ``stop`` of the random order."""
+        """Return the rows ``start`` to ``stop`` of the random order."""
         self._check_places(start, stop)
         if self.needs_pass(stop):
             self._read(stop)
@@ -259,7 +259,7 @@ class FileSampler(RowSource):
     def number_blocks(self, skip_rows: int = 0) -> Generator[pd.DataFrame]:
         """Yield the rows as frames of numbers, in the order of the files.
 
-        The first ``skip_rows``, which an earlier pass has used, are left out.
+        The first ``skip_rows`` rows, which were used before, are skipped.
         """
         import pandas as pd
 
@@ -282,9 +282,9 @@ class FileSampler(RowSource):
     def row_ranges(self, size: int, *, by_group: bool = False) -> list[list[RowRange]] | None:
         """Return the file ranges of batches of one size; None unless all files are Parquet.
 
-        `number_reader` reads such a batch, on whatever worker. ``by_group`` makes batches of whole
-        row groups that have at least ``size`` rows: reading some rows of a group unpacks all rows
-        before them, too.
+        `number_reader` reads such a batch on any worker. With ``by_group`` batches consist of whole
+        row groups and have at least ``size`` rows: reading some rows of a group decompresses all
+        rows before them, too.
         """
         batches: list[list[RowRange]] = []
         room = 0
@@ -309,7 +309,7 @@ class FileSampler(RowSource):
         return NumberReader(tuple(self._columns), {n: self._rules[n] for n in self._columns})
 
     def count_pass(self) -> None:
-        """Count a pass that workers have made, and give the notes."""
+        """Count a pass made by workers, and issue the notes."""
         parts = self.parts
         self.reading.passes += 1
         self.reading.rows += sum(part.rows or 0 for part in parts)
@@ -319,19 +319,19 @@ class FileSampler(RowSource):
     def code_blocks(self) -> Iterator[NDArray[np.int32]]:
         """Yield the rows as codes ``(N, F)``, in the order of the files.
 
-        Codes are in order of appearance; `final_categories` maps them to places in `categories`
-        when all batches have been read.
+        Codes are in order of appearance; after the last batch, `final_categories` maps them to the
+        final codes.
         """
         if self._kind != "categories":
-            raise ValueError("only a source of kind='categories' has codes")
+            raise ValueError("codes require a source with kind='categories'")
         yield from self._encoded_batches()
 
     def final_categories(self) -> dict[str, Categories]:
-        """Return, for each encoded column, its values and the map from codes to their places."""
+        """Return the values of each encoded column, and the map from codes to final codes."""
         return {name: encoder.finish() for name, encoder in self._encoders.items()}
 
     def _read(self, size: int) -> None:
-        """Read all files, keeping the first rows of the random order."""
+        """Read all files and store the first rows of the random order."""
         keys, first = KeyStream(self._seed), BottomK(size)
         self._pool = None  # the old pool and the new one are not in memory together
         for rows in self._encoded_batches():
@@ -339,7 +339,7 @@ class FileSampler(RowSource):
         self._pool = first.rows()
 
     def _encoded_batches(self) -> Iterator[NDArray[Any]]:
-        """Yield all rows as codes or numbers, and check at the end what only a whole pass tells."""
+        """Yield all rows as codes or numbers, with checks of the whole data at the end."""
         total, first = 0, self._tables[0].source
         for source, start, batch in self._batches():
             total += batch.num_rows
@@ -348,8 +348,8 @@ class FileSampler(RowSource):
             raise first.error("there are no rows")
         if self._num_rows and total != self._num_rows:
             raise first.error(
-                f"had {self._num_rows} rows in the first pass and {total} now; do not change "
-                "files while they are sampled"
+                f"had {plural(self._num_rows, 'row')} in the first pass and {total} now; do not "
+                "change files while they are sampled"
             )
         if self._kind == "categories":
             values = {name: self._encoders[name].finish().values for name in self._features}
@@ -386,7 +386,7 @@ class FileSampler(RowSource):
             rows[:, place] = self._encoders[name].encode(cells, source, start)
             if name == self._target and (rows[:, place] < 0).any():
                 raise source.error(
-                    "the target is missing; fill the cell or remove the row",
+                    "the target is missing; fill in the cell or remove the row",
                     row=start + int(np.argmax(rows[:, place] < 0)),
                     column=name,
                 )
@@ -426,14 +426,14 @@ def number_blocks(
     path
         A CSV or Parquet file, or a folder of them with the same columns.
     features, ignore
-        Columns to read, by default all numeric ones, and columns to leave out.
+        Columns to read, by default all numeric ones, and columns to ignore.
     missing_values, encoding, delimiter, header
         As in `bayes_lcs.read_grouped`.
 
     Yields
     ------
     DataFrame
-        Some thousand rows. A cell that is no number is an error that names file, line and column.
+        Some thousand rows. A cell that is not a number is an error with file, line and column.
 
     Examples
     --------
@@ -466,7 +466,7 @@ def _describe_other_columns(table: RawTable, first: RawTable) -> str:
     if lacking:
         what = f"there is no column {lacking[0]!r}"
     elif more:
-        what = f"there is a column {more[0]!r} more"
+        what = f"there is an additional column {more[0]!r}"
     return (
         f"has other columns than {first.source.file}: {what}; all files of a folder must have the "
         "same columns in the same order"

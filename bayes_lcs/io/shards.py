@@ -1,4 +1,4 @@
-"""A labelled table read from one file in disjoint shards, so that reading can stop early."""
+"""Read a labelled table from a file in disjoint shards, so that reading can stop early."""
 
 from __future__ import annotations
 
@@ -68,33 +68,33 @@ __all__ = [
     "ShardReader",
 ]
 
-MAX_AT_ONCE = 1 << 26
-"""A file in which rows cannot be found from anywhere is read at once up to so many bytes."""
+MAX_BYTES_AT_ONCE = 1 << 26
+"""Maximum size of a file without random access to its rows that is read at once."""
 
 SMALL_STREAM = 1 << 24
-"""A file that cannot be sought in is read at once if it has no more bytes than this."""
+"""Maximum size of a file without seeking that is read at once without trying."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Some rows of a file; those without a label are left out.
+    """Labelled rows of a part of a file.
 
     Parameters
     ----------
     number
-        The number of the shard, counted from 0.
+        Number of the shard, counted from 0.
     frame
-        The features: float64 columns with NaN for missing cells, and columns of text with None.
+        Features: float64 columns with NaN for missing cells, and text columns with None.
     labels
         The labels, in the type of their column.
     first_row
-        The number of the first row, counted from 0 without the header: in the file, or in the
-        order of the shards if they come in a random order.
+        Number of the first row, counted from 0 without the header, in the file or, if shards are
+        in random order, in reading order.
     rows
-        The place of each row in the shard of the file; None if no row was left out.
+        Number of each row in the shard, counted with unlabelled rows; None if all have a label.
     blocks
-        For each row the number of the block of a CSV file, or of the row group of a Parquet file,
-        from which it was read; None if the rows were not read in blocks.
+        For each row the number of its block of a CSV file or row group of a Parquet file; None if
+        the rows were not read in blocks.
     """
 
     number: int
@@ -106,7 +106,7 @@ class Shard:
 
 
 class HasRows(Protocol):
-    """Rows that know their place in the file."""
+    """Protocol of rows with their numbers in the file."""
 
     @property
     def first_row(self) -> int: ...
@@ -115,9 +115,9 @@ class HasRows(Protocol):
 
 
 class ColumnTypeChanged(Exception):
-    """A later shard holds text in columns that were numbers, or empty, in the first.
+    """A later shard has text in columns that were numeric or empty in the first shard.
 
-    ``columns`` maps each of them to a cell and the `DataError` that names its place.
+    ``columns`` maps each of them to the `DataError` with the position of such a cell.
     """
 
     def __init__(self, columns: Mapping[str, DataError]) -> None:
@@ -126,7 +126,7 @@ class ColumnTypeChanged(Exception):
 
 
 class _Column(NamedTuple):
-    """Cells of one column of a shard, their type, and the numbers that text cells spell."""
+    """Cells of a column of a shard, their type, and text cells parsed as numbers."""
 
     cells: Any
     kind: ColumnType | None
@@ -135,7 +135,7 @@ class _Column(NamedTuple):
 
 @dataclass
 class _ShardDecoder:
-    """Decode Arrow tables into features and labels, with the same types for all shards.
+    """Decoder from Arrow tables to features and labels, with the same types for all shards.
 
     The type of a CSV column is that of its cells in the first shard, unless it is in ``text``.
     """
@@ -190,14 +190,14 @@ class _ShardDecoder:
                 texts = cells.combine_chunks()
                 if not is_text and not rule.tokens:
                     kind, numbers = parse_cells(texts)
-                    if numbers is not None:  # no marker for "missing" is a number
+                    if numbers is not None:  # a number is never a default marker
                         return _Column(texts, kind, numbers)
-                # Texts repeat: what follows looks at the distinct ones only.
+                # Texts repeat: process the distinct ones only.
                 texts = texts.dictionary_encode()
             else:
                 texts = encode_texts(decode_column(name, cells, self.source))
         except (UnicodeDecodeError, pa.ArrowException) as error:
-            fault = f"holds bytes that are no text: {one_line(error)}"
+            fault = f"has bytes that are not text: {one_line(error)}"
             raise self.source.error(fault, column=name) from None
         if not is_csv:
             self._check_nul(name, texts, start)
@@ -216,11 +216,11 @@ class _ShardDecoder:
         code = pc.index(pc.match_substring(texts.dictionary, "\x00"), True).as_py()
         row = pc.index(texts.indices, code).as_py()
         if row >= 0:
-            fault = "the cell holds a NUL byte; the file is damaged or not a text file"
+            fault = "the cell contains a NUL byte; the file is damaged or not a text file"
             raise self.source.error(fault, row=start + row, column=name)
 
     def _merge_types(self, found: Mapping[str, _Column], start: int) -> None:
-        """Merge the types of this shard into those known; raise if numbers turned into text."""
+        """Merge the types of this shard into the known types; raise if a column became text."""
         changed: dict[str, DataError] = {}
         for name, (cells, kind, _) in found.items():
             is_first, known = name not in self.types, self.types.get(name)
@@ -234,7 +234,7 @@ class _ShardDecoder:
     def _find_change(
         self, name: str, cells: Any, known: ColumnType | None, start: int
     ) -> DataError:
-        """Return an error that names the first cell that does not fit the type known so far."""
+        """Return an error with the position of the first cell that does not fit the known type."""
         was = {None: "empty cells", "boolean": "true and false"}.get(known, "numbers")
         for row, text in enumerate(cells.to_pylist(), start=start):
             known = merge_types(known, None if text is None else infer_text_type([text]))
@@ -251,7 +251,7 @@ class _ShardDecoder:
             return convert_cells(column.cells, "text")
         if not self.source.is_text:
             numbers = decode_numbers(name, column.cells, self.rules[name], self.source, start)
-            return self._without_marks(name, numbers, column.cells.type)
+            return self._mask_listed(name, numbers, column.cells.type)
         if column.kind == "boolean":
             return convert_cells(column.cells, "boolean").astype(np.float64)
         if column.numbers is None:
@@ -259,7 +259,7 @@ class _ShardDecoder:
         wide = column.numbers.cast(pa.float64(), safe=False)
         return np.asarray(wide.to_numpy(zero_copy_only=False))
 
-    def _without_marks(
+    def _mask_listed(
         self, name: str, numbers: NDArray[np.float64], kind: Any
     ) -> NDArray[np.float64]:
         """Replace numbers that ``missing_values`` lists by NaN."""
@@ -274,7 +274,7 @@ class _ShardDecoder:
         return np.where(np.isin(numbers, marks), np.nan, numbers)
 
     def _labels(self, found: _Column, start: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Return the labels that are known, and which rows have one."""
+        """Return the known labels, and a mask of the rows with a label."""
         cells, kind = found.cells, self.types[self.label]
         if self.source.is_text:
             is_known = np.asarray(cells.is_valid().to_numpy(zero_copy_only=False))
@@ -291,7 +291,7 @@ class _ShardDecoder:
         if labels.dtype.kind == "f" and not np.all(labels == np.floor(labels)):
             place = int(np.flatnonzero(labels != np.floor(labels))[0])
             raise self.source.error(
-                f"the label {labels[place]} is a fraction: the column is a measurement, not a "
+                f"the label {labels[place]} is not an integer: the column is a measurement, not a "
                 "class; bin it, or store it as text",
                 row=start + int(np.flatnonzero(is_known)[place]),
                 column=self.label,
@@ -301,18 +301,18 @@ class _ShardDecoder:
 
 @dataclass(frozen=True)
 class ShardReader:
-    """Reads shards of a Parquet file in any order, wherever it is sent."""
+    """Reader of shards of a Parquet file in any order, which can be sent to workers."""
 
     shards: ParquetShards
     decoder: _ShardDecoder
     source: Source
 
     def read(self, number: int, count: ReadCount) -> Shard:
-        """Return one shard; what it takes is counted."""
+        """Read one shard and count its rows and bytes."""
         return self.decoder.decode(self.shards.read_shard(number, count), count)
 
     def error(self, part: HasRows, row: int, column: str | None, message: str) -> DataError:
-        """Return the error for one cell, which names the file, the column and the row."""
+        """Return the error for a cell, with file, column and row."""
         return _cell_error(self.source, part, row, column, message)
 
 
@@ -324,81 +324,80 @@ def _cell_error(
 
 
 class FileShards:
-    r"""The rows of one CSV or Parquet file in shards, of which no more is read than is asked for.
+    r"""Shards of the rows of a CSV or Parquet file, which are read on demand.
 
-    Shards are disjoint and make up the whole file. A shard is read when the iterator gets there.
-    Faults in its rows are a `DataError` that names line and column; faults in rows that were not
-    read are not noticed.
+    Shards are disjoint and together are the whole file. A shard is read when it is requested.
+    Errors in its rows are a `DataError` with line and column; errors in unread rows are not
+    detected.
 
-    Where it is possible, shards are scattered over the file and come in a random order: a plain CSV
-    file is cut into small blocks of bytes, a Parquet file by row groups, and each shard is made of
-    blocks from all over the file. Given the first shard, all orders of the others are equally
-    likely. A file that is small, or a Parquet file with too few row groups, is read at once and is
-    one shard (``is_whole``). A large packed file comes in its own order, as any file does with
-    ``shuffle=False``: then the shards of a CSV file hold about equally many bytes, or equally many
-    rows if it has less than 256 KiB. Of a Parquet file whole pages are read, and at least 16 KiB of
+    If possible, shards are scattered over the file and in random order: a plain CSV file is divided
+    into small blocks of bytes, a Parquet file into row groups, and each shard consists of blocks
+    from everywhere in the file. Given the first shard, all orders of the others are equally likely.
+    A small file, or a Parquet file with too few row groups, is read at once and is one shard
+    (``is_whole``). A large gzipped file is read in its own order, as is any file with
+    ``shuffle=False``: then the shards of a CSV file have about equally many bytes, or equally many
+    rows if it has less than 256 KiB. Parquet files are read in whole pages, and at least 16 KiB of
     each column.
 
-    A cell with a line break in it is told from the end of a row by the quotes and cells that
+    A line break within quotes is distinguished from the end of a row by the quotes and cells that
     follow. If that fails, iteration raises `CannotSeek`: start again with ``at_once=True``.
 
-    The type of a CSV column is that of its cells in the first shard. If a later one contradicts,
-    iteration raises `ColumnTypeChanged`: start again with these columns in ``text``.
+    The type of a CSV column is that of its cells in the first shard. If a later shard has other
+    cells, iteration raises `ColumnTypeChanged`: start again with these columns in ``text``.
 
     Parameters
     ----------
     path
         A text file, plain or gzipped, or a Parquet file.
     label
-        The column to predict. Rows without a label are left out and counted.
+        The column to predict. Rows without a label are dropped and counted.
     features
-        The columns to predict from, in this order; by default all others except ``ignore``.
+        The feature columns, in this order; by default all others except ``ignore``.
     ignore
-        Columns to leave out.
+        Columns to ignore.
     num_shards
         Number of shards, or a function that returns it for a number of rows and of distinct labels;
         those of a CSV file are estimated from its first shard.
     rows_per_shard
-        Number of rows in a shard, instead of ``num_shards``: at most so many of a Parquet file,
-        and about so many of a CSV file, whose rows are estimated.
+        Number of rows per shard, instead of ``num_shards``: the maximum for a Parquet file, and
+        approximate for a CSV file, whose number of rows is estimated.
     missing_values
-        Texts that mean "missing", as in `bayes_lcs.read_grouped`.
+        Markers of missing values, as in `bayes_lcs.read_grouped`.
     categorical
-        Features to read as text although they hold numbers; True for all.
+        Features to read as text although they contain numbers; True for all.
     text
-        Columns, the label included, to read as text.
+        Columns to read as text, which may include the label.
     options
-        How a text file is written.
+        Format of a text file.
     shuffle
         True requires a random order, False the order of the file; "auto" shuffles if possible.
     seed
         Seed of the random order.
     extra_rows
-        Rows that the first scattered shard of a CSV file holds in addition, if it becomes at most
-        twice as large as others.
+        Additional rows of the first scattered shard of a CSV file, which is at most twice as large
+        as others.
     at_once
         Read a CSV file at once if it has at most 64 MiB, and in order if it has more.
     count
-        What was read before, to be counted on.
+        Counts of earlier reading to continue.
 
     Attributes
     ----------
     feature_names
-        The columns of the features.
+        Names of the feature columns.
     other_names
         Columns of the file that are not features.
     is_shuffled
-        Whether shards come in a random order.
+        Whether shards are in random order.
     is_whole
-        Whether the file is read at once, and is one shard in its own order.
+        Whether the file is read at once as one shard in its own order.
     num_rows
-        Rows of the whole file, if its footer tells, else None.
+        Number of rows of a Parquet file, otherwise None.
     file_bytes
         Size of the file.
     count
-        Rows and bytes that were read so far, in all passes, and rows without a label. A few rows
-        may belong to a shard to come. Bytes that are read again to find the ends of records are
-        counted once.
+        Rows and bytes read so far, in all passes, and rows without a label. A few rows may belong
+        to a later shard. Bytes that are read again to find the ends of records are counted once.
 
     Examples
     --------
@@ -435,7 +434,7 @@ class FileShards:
         at_once: bool = False,
         count: ReadCount | None = None,
     ) -> None:
-        _check_settings(num_shards, rows_per_shard, shuffle)
+        _check_parameters(num_shards, rows_per_shard, shuffle)
         path, label = Path(path).expanduser(), str(label)
         expected = (label, *map(str, as_list(features or ())))
         table = open_file(path, options, expected)
@@ -460,16 +459,16 @@ class FileShards:
         if source.is_text:
             form = read_format(path, options, expected)
             seekable = can_seek(form) and not at_once
-            most = SMALL_FILE if seekable else MAX_AT_ONCE if at_once else SMALL_STREAM
+            most = SMALL_FILE if seekable else MAX_BYTES_AT_ONCE if at_once else SMALL_STREAM
             small = self.file_bytes <= most
             self.is_whole = small and shuffle is not False
             if shuffle is True and not small and not seekable:
-                why, remedy = "a packed file is read from its beginning to its end", "unpack it"
+                why, remedy = "a gzipped file has no random access", "unpack it"
                 if not form.is_packed:
-                    why, remedy = "its rows cannot be found from anywhere", "write it as UTF-8"
+                    why, remedy = "its encoding allows no random access", "write it as UTF-8"
                 raise source.error(
-                    f"parts cannot come in a random order: {why}; {remedy}, store it as Parquet, "
-                    "or pass shuffle=False if its rows lie in a random order anyway"
+                    f"parts cannot be read in random order: {why}; {remedy}, store it as Parquet, "
+                    "or pass shuffle=False if its rows are in random order"
                 )
             if self.is_whole:
                 num_shards, rows_per_shard = 1, None
@@ -509,17 +508,17 @@ class FileShards:
 
     @property
     def num_shards(self) -> int:
-        """Number of shards; 0 before the first one if it follows from the rows of a CSV file."""
+        """Number of shards; 0 before the first one if it is estimated from a CSV file."""
         return self._shards.num_shards
 
     @property
     def text_columns(self) -> list[str]:
-        """The features that hold text; known after the first shard."""
+        """Text features; known after the first shard."""
         types = self._decoder.types
         return [name for name in self.feature_names if types.get(name) == "text"]
 
     def reader(self) -> ShardReader | None:
-        """Return what reads any shard, or None if they only come one after the other."""
+        """Return a reader of any shard, or None if shards can only be read in sequence."""
         if not isinstance(self._shards, ParquetShards) or not self.is_shuffled:
             return None
         return ShardReader(self._shards, self._decoder, self._source)
@@ -528,7 +527,7 @@ class FileShards:
         is_empty = True
         with closing(self._shards.read(self.count)) as found:
             for raw in found:
-                # Rows, not their absence, determine the types of the columns.
+                # Empty shards must not determine the types of the columns.
                 shard = self._decoder.decode(raw, self.count) if raw.table.num_rows else None
                 if shard is not None and len(shard.labels):
                     is_empty = False
@@ -541,11 +540,11 @@ class FileShards:
             )
 
     def error(self, part: HasRows, row: int, column: str | None, message: str) -> DataError:
-        """Return the error for one cell, which names the file, the column and the line or row."""
+        """Return the error for a cell, with file, column, and line or row."""
         return _cell_error(self._source, part, row, column, message)
 
 
-def _check_settings(
+def _check_parameters(
     num_shards: int | ChooseNumber, rows_per_shard: int | None, shuffle: bool | str
 ) -> None:
     if isinstance(num_shards, int) and num_shards < 1:
@@ -559,7 +558,7 @@ def _check_settings(
 def _list_categorical(
     categorical: bool | Iterable[str], features: Sequence[str], source: Source
 ) -> list[str]:
-    """Return the features that are to be read as text."""
+    """Return the features to read as text."""
     if isinstance(categorical, bool):
         return list(features) if categorical else []
     named = [str(name) for name in as_list(categorical)]

@@ -14,10 +14,10 @@ from bayes_lcs.io.formats.parquet import open_streaming
 __all__ = ["Extent", "table_extent"]
 
 READ_AHEAD_BYTES = 4 * BLOCK_BYTES
-"""Text that is in memory at once while a file is read."""
+"""Bytes of text in memory while a file is read."""
 
 SAMPLE_BYTES, SAMPLE_ROWS = 1 << 20, 1000
-"""Text, and rows of a Parquet file, from which the size of a row is estimated."""
+"""Sample size for estimating the size of a row: bytes of text, and rows of a Parquet file."""
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,16 @@ class Extent:
     Attributes
     ----------
     rows, columns
-        Of all its files together.
+        Number of rows and columns of all files together.
     cell_bytes
-        All cells as they lie in memory once they are decoded: text as text, numbers as numbers.
+        Bytes of all cells in memory after decoding.
     piece_bytes
-        The same for what is decoded together: some mebibytes of text, or the largest row group.
+        Bytes of the cells that are decoded at a time: some mebibytes of text, or the largest row
+        group.
     is_text
-        Whether it is text (CSV), and not Parquet.
+        Whether a file is text (CSV) and not Parquet.
     file_bytes
-        On disk.
+        Bytes on disk.
     """
 
     rows: int
@@ -47,17 +48,17 @@ class Extent:
 
     @property
     def cells(self) -> int:
-        """Rows times columns."""
+        """Number of cells, rows times columns."""
         return self.rows * self.columns
 
     @property
     def piece_cells(self) -> float:
-        """Cells of a piece."""
+        """Number of cells that are decoded at a time."""
         return self.cells * self.piece_bytes / max(self.cell_bytes, 1)
 
 
 def table_extent(path: str | PathLike[str], ignore: Iterable[str] = ()) -> Extent:
-    r"""Estimate the size of a file, or of all files of a folder; it is zero for what is no table.
+    r"""Estimate the size of a file, or of all files of a folder; zero for files without a table.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def _file_extent(file: Path, ignored: int) -> Extent:
             return _parquet_extent(file, ignored)
         return _text_extent(start, file.stat().st_size, ignored)
     except (OSError, zlib.error, pa.ArrowException):
-        return Extent(0, 0, 0, 0, False)  # reading the file explains the fault
+        return Extent(0, 0, 0, 0, False)  # reading the file will raise the error
 
 
 def _text_extent(text: bytes, size: int, ignored: int) -> Extent:

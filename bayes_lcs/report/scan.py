@@ -10,7 +10,7 @@ from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from bayes_lcs.classification.partial_scan.estimator import PartialScanClassifier
-from bayes_lcs.classification.partial_scan.loop import SUSPICIOUS
+from bayes_lcs.classification.partial_scan.loop import DRIFT_LEVEL
 from bayes_lcs.classification.partial_scan.result import Scan
 from bayes_lcs.report.html import Provenance, provenance_table, render, save_html, truncate
 from bayes_lcs.report.prediction_table import prediction_table
@@ -85,7 +85,7 @@ def _order_test(story: Scan) -> str:
             "The order of the rows was not tested, because parts were read in random order, or "
             "there is no evidence at all that it matters."
         )
-    if story.drift < SUSPICIOUS:
+    if story.drift < DRIFT_LEVEL:
         return (
             f"The order of the rows matters (p = {story.drift:.2g}): neighbouring parts are more "
             "alike than expected by chance, so the parts read may not represent the rest. Shuffle "

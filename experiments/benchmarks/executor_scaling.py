@@ -54,7 +54,7 @@ SIZES = {
 TIMES = (1, 4, 16)
 KINDS = {"serial": (1,), "dask": (1, 2), "devices": (1, 2, 4)}  # "processes" is Dask as well
 FEW_KINDS = {"serial": (1,), "dask": (2,), "devices": (2,)}
-MANY_VALUES = 64
+MAX_CATEGORY_NUMBERS = 64
 FAR_ROWS, FAR_WORKERS = 10**9, 100
 
 
@@ -64,11 +64,11 @@ def jobs_of(kind: str, size: Size, scale: Scale) -> list[Job]:
     small = block // 8
     times = TIMES if scale is not Scale.SMOKE else TIMES[:2]
     em = [Job("em", many * size.em, block) for many in times]
-    em += [Job("em", many * size.em, block, MANY_VALUES) for many in times[:2]]
+    em += [Job("em", many * size.em, block, MAX_CATEGORY_NUMBERS) for many in times[:2]]
     points = [Job("k-means", many * size.kmeans, block) for many in times]
     if kind != "devices":  # whose chunks are the plan's
         em += [Job("em", many * size.em, small) for many in times[:2]]
-        em += [Job("em", size.em, small, MANY_VALUES)]
+        em += [Job("em", size.em, small, MAX_CATEGORY_NUMBERS)]
     if kind not in PEERS:
         points += [Job("k-means", many * size.kmeans, small) for many in times[:2]]
     return em + points

@@ -24,7 +24,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import bayes_lcs as bl
-from bayes_lcs.classification.partial_scan.base_learners import base_learner, fit_part
+from bayes_lcs.classification.partial_scan.base_learners import fit_base_learner, make_base_learner
 from bayes_lcs.classification.partial_scan.loop import DriftWarning
 from experiments.benchmarks.flight_files import LABEL, NAMES, write_files
 from experiments.benchmarks.tables import Scale, Table
@@ -70,7 +70,7 @@ def single(contest: Contest, learner: str) -> Result:
     began = time.perf_counter()
     frame = read(contest.path)
     labels = frame.pop(LABEL).to_numpy(object)
-    model = fit_part(base_learner(learner, 0), frame, labels, 0)
+    model = fit_base_learner(make_base_learner(learner, 0), frame, labels, 0)
     seconds = time.perf_counter() - began
     return Result("pandas, one model", learner, seconds, contest.path.stat().st_size, model)
 

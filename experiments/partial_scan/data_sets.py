@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from bayes_lcs.classification.partial_scan.payoff import benefits_of, expected_benefits
+from bayes_lcs.classification.partial_scan.payoff import build_benefits, expected_benefits
 from experiments.partial_scan.files import FILES, Labelled
 from experiments.partial_scan.setting import Setting
 
@@ -89,7 +89,7 @@ class Problem:
 
     def value(self, probabilities: FloatArray) -> float:
         """Per cent right, or dollars in all, of the best decisions under some probabilities."""
-        foreseen = benefits_of(self.benefit, self.X_test, self.classes)
+        foreseen = build_benefits(self.benefit, self.X_test, self.classes)
         decisions = expected_benefits(probabilities, foreseen).argmax(axis=1)
         rows = np.arange(len(self.y_test))
         codes = np.searchsorted(self.classes, self.y_test)
@@ -122,7 +122,7 @@ def problem(setting: Setting, name: str, benefits: bool = False) -> Problem:
         rows.y[test],
         payments.foreseen if benefits else None,
         payments.only,
-        benefits_of(payments.true if benefits else None, outcomes, classes),
+        build_benefits(payments.true if benefits else None, outcomes, classes),
     )
 
 

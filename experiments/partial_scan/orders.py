@@ -16,7 +16,7 @@ from scipy.io import arff
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 import bayes_lcs as bl
-from bayes_lcs.classification.partial_scan.base_learners import base_learner, fit_part
+from bayes_lcs.classification.partial_scan.base_learners import fit_base_learner, make_base_learner
 from bayes_lcs.data.datasets import dataset_path
 from experiments.benchmarks.tables import Table
 from experiments.papers.outcome import Outcome
@@ -170,7 +170,7 @@ def _single(setting: Setting, train: Path, test: Path) -> dict[str, Any]:
     y, true = rows.pop(LABEL).to_numpy(), others.pop(LABEL).to_numpy()
     texts = [name for name in rows if rows[name].dtype.kind not in "biuf"]
     rows[texts], others[texts] = rows[texts].astype(object), others[texts].astype(object)
-    tree = fit_part(base_learner("tree", 0), rows, y, setting.seed)
+    tree = fit_base_learner(make_base_learner("tree", 0), rows, y, setting.seed)
     values, counts = np.unique(y, return_counts=True)
     return {
         "rows": len(y),

@@ -53,8 +53,11 @@ def test_edges_that_print_alike_get_longer_names() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"bins": {"age": 1}}, "column 'age': the number of bins must be a whole number from 2"),
-        ({"bins": {"age": 2.5}}, "column 'age': the number of bins must be a whole number from 2"),
+        ({"bins": {"age": 1}}, "column 'age': the number of bins must be an integer of 2 or more"),
+        (
+            {"bins": {"age": 2.5}},
+            "column 'age': the number of bins must be an integer of 2 or more",
+        ),
         ({"edges": {"age": []}}, "column 'age': edges must be one or more finite numbers"),
         ({"edges": {"age": [2, 1]}}, "column 'age': edges must increase"),
         ({"edges": {"age": [1, 1]}}, "column 'age': edges must increase"),
@@ -70,7 +73,7 @@ def test_wrong_bins(options: dict[str, object], message: str) -> None:
 
 def test_bins_that_collapse() -> None:
     with pytest.raises(
-        DataError, match=r"column 'age': 4 bins collapse to one: .* only one number"
+        DataError, match=r"column 'age': 4 bins collapse to one: .* only one distinct number"
     ):
         code([3, 3, 3], bins={"age": 4})
     with pytest.raises(DataError, match="collapse to one: the column has no number"):

@@ -71,7 +71,7 @@ def test_unknown_names() -> None:
 def test_variable_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     assert issubclass(DatasetNotFound, DataError)
-    with pytest.raises(FileNotFoundError, match="BAYES_LCS_DATA names, and it is not set; set it"):
+    with pytest.raises(FileNotFoundError, match="variable BAYES_LCS_DATA is not set; set it"):
         load_dataset("verbagg")
 
 
@@ -88,7 +88,7 @@ def test_altered_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
     (tmp_path / "verbagg").mkdir()
     (tmp_path / "verbagg" / "VerbAgg.csv").write_text("id,r2\n1,N\n")
-    with pytest.raises(DataError, match=r"VerbAgg\.csv: the file is not the expected one"):
+    with pytest.raises(DataError, match=r"VerbAgg\.csv: the file has changed"):
         load_dataset("verbagg")
     assert (tmp_path / "verbagg" / "VerbAgg.csv").read_text() == "id,r2\n1,N\n"
     assert [path.name for path in tmp_path.rglob("*")] == ["verbagg", "VerbAgg.csv"]

@@ -55,7 +55,7 @@ def test_parts_of_coded_rows_keep_the_new_groups(table: GroupedTable) -> None:
     assert coded.take([2]).row_group_names() == ["dora"]
     assert coded.select_groups(["bob"]).row_group_names() == ["bob"]
     assert coded.content_hash() != table.encode(rows(who=["bob", "dora", "cy"])).content_hash()
-    assert "2 groups never seen before" in coded.describe()
+    assert "2 groups not in the training table" in coded.describe()
 
 
 def test_the_table_itself_encodes_to_itself(table: GroupedTable) -> None:
@@ -109,7 +109,9 @@ def test_tables_binned_otherwise(table: GroupedTable) -> None:
     assert unbinned.value_types == ("text", "float")
     assert table.encode(unbinned).features.tolist() == [[0, 2], [1, 1], [-1, -1]]
     other = GroupedTable.from_frame(raw, edges={"age": [30]}, **options)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=r"column 'age': is binned at \[30.0\], but must be at"):
+    with pytest.raises(
+        DataError, match=r"column 'age': is binned at \[30.0\], but the training table at"
+    ):
         table.encode(other)
 
 

@@ -102,7 +102,7 @@ def test_no_groups_is_one_group_and_no_labels_are_all_missing() -> None:
         ),
         (
             lambda: from_arrays([[0]], [0], num_values=2, values=[["only"]]),
-            r"values must list \[2\] names",
+            r"values must have \[2\] names",
         ),
     ],
 )

@@ -250,7 +250,7 @@ def test_at_most_eight_columns_of_missing_cells_are_listed() -> None:
     frame = pd.DataFrame({f"c{place}": [None, "a", "b"] for place in range(11)})
     frame["who"], frame["buys"] = "ann", ["no", "yes", "no"]
     (told,) = notes_of(lambda: GroupedTable.from_frame(frame, **ROLES))
-    assert "column 'c7' 1 empty; and 3 more columns 3; missing_values=" in told
+    assert "column 'c7' 1 empty; and 3 cells in 3 more columns; missing_values=" in told
     assert "'c8'" not in told
 
 
@@ -301,7 +301,7 @@ def test_an_index_column_is_set_aside_unless_it_is_named(write: Write) -> None:
     frame = pd.read_csv(path)
     unnamed = frame.rename(columns={"Unnamed: 0": ""})
     for source in (path, frame, unnamed, pa.Table.from_pandas(unnamed)):
-        with pytest.warns(DataNote, match="the first column has no name of its own"):
+        with pytest.warns(DataNote, match="the first column has no name"):
             assert read(source).feature_names == ("x",)
         for ignore in ("", "Unnamed: 0"):
             with warnings.catch_warnings():

@@ -75,9 +75,9 @@ def test_pieces_are_added_up(data):
         if value >= 0:
             expected[group, label, value] += 1
     order = np.random.default_rng(0).permutation(6)
-    found = counts.ordered(np.arange(6), order, np.arange(6)[::-1])
+    found = counts.reorder(np.arange(6), order, np.arange(6)[::-1])
     np.testing.assert_array_equal(found[:, order][:, :, ::-1], expected)
-    merged = counts.ordered(np.array([0, 1, 0, 2, 3, -1]), order, np.arange(6))
+    merged = counts.reorder(np.array([0, 1, 0, 2, 3, -1]), order, np.arange(6))
     np.testing.assert_array_equal(merged[0][order], expected[0] + expected[2])
     np.testing.assert_array_equal(merged[3][order], expected[4])
 
@@ -93,7 +93,7 @@ def test_counts_grow_beyond_32_bits():
     ten = np.zeros(10, np.int64)
     counts.add(ten, ten, ten + 1)
     counts.add(np.array([5000]), np.array([1]), np.array([0]))
-    found = counts.ordered(np.arange(5001), np.arange(2), np.arange(2))
+    found = counts.reorder(np.arange(5001), np.arange(2), np.arange(2))
     assert found.dtype == np.int64
     assert found[0].tolist() == [[0, more + 11], [0, 0]]
     assert found[1].tolist() == [[0, 1], [0, 0]]

@@ -31,7 +31,7 @@ CASES = {
     "header only": (HEAD, {}, None, None, "there are no rows"),
     "header only, no newline": (HEAD.strip(), {}, None, None, "there are no rows"),
     "short row": (GOOD + "bob,a\n", {}, 4, "buys", "has 2 cells where 3 are expected"),
-    "very short row": (GOOD + "bob\n", {}, 4, "size", "has 1 cells where 3"),
+    "very short row": (GOOD + "bob\n", {}, 4, "size", "has 1 cell where 3"),
     "long row": (GOOD + "bob,a,no,x\n", {}, 4, "buys", "'x' follows this last column; quote"),
     "short row after a quoted line break": (
         HEAD + 'ann,"a\n\nb",no\nann,b,yes\nbob,a\n',
@@ -40,7 +40,7 @@ CASES = {
         "buys",
         "has 2 cells",
     ),
-    "short row after blank lines": (HEAD + "\n\nann,a,no\nbob\n", {}, 5, "size", "has 1 cells"),
+    "short row after blank lines": (HEAD + "\n\nann,a,no\nbob\n", {}, 5, "size", "has 1 cell "),
     "short row in another column": (
         GOOD.replace("\n", ",x\n") + "bob,a,no\n",
         {"header": ["who", "size", "buys", "note"], "group": "who"},
@@ -170,14 +170,14 @@ CASES = {
         "size",
         "byte 0xc3 at offset 37 is not ascii text",
     ),
-    "unknown encoding": (GOOD, {"encoding": "utf-9"}, None, None, "no encoding called 'utf-9'"),
+    "unknown encoding": (GOOD, {"encoding": "utf-9"}, None, None, "no encoding 'utf-9'"),
     "NUL byte": (GOOD + "ann,a\x00b,no\n", {}, 4, "size", "NUL byte"),
     "quote never closed": (
         GOOD + 'bob,a,"no\nbob,b,yes\nbob,b,yes\n',
         {},
         4,
         None,
-        "a quote is opened in this row and never closed",
+        "a quote in this row is never closed",
     ),
     "long delimiter": (GOOD, {"delimiter": "::"}, None, None, "must be a single character"),
     "wrong number of names": (GOOD, {"header": ["who", "buys"]}, 1, None, "has 2 names, but"),
@@ -215,7 +215,7 @@ def test_damaged_gzip(write: Write) -> None:
     packed = gzip.compress(("".join([GOOD, *[f"u{n},{n % 7},no\n" for n in range(5000)]])).encode())
     error = failure(write(packed[: len(packed) // 2], "people.csv.gz"))
     assert error.file == "people.csv.gz"
-    assert "cut short" in error.message
+    assert "incomplete" in error.message
 
 
 def test_damaged_parquet(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
         path.write_bytes(content)
         error = failure(path)
         assert error.file == "people.parquet"
-        assert "not a whole Parquet file" in error.message
+        assert "not a complete Parquet file" in error.message
     path.write_bytes(b"")
     assert "empty" in failure(path).message
 
@@ -236,7 +236,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
     [
         (pa.array([["x"], ["y"]]), "nested cells (list<"),
         (pa.array([{"x": 1}, {"x": 2}]), "nested cells (struct<"),
-        (pa.array([b"x", b"y"]), "holds bytes (binary)"),
+        (pa.array([b"x", b"y"]), "has cells of bytes (binary)"),
         (pa.nulls(2), "every cell is missing"),
     ],
 )

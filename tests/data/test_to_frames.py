@@ -111,8 +111,8 @@ def test_features_and_ignore() -> None:
     ("make", "message"),
     [
         (lambda: code(frame(), features=["who"]), "column 'who': the group column cannot be a fea"),
-        (lambda: code(frame(), features=["size", "size"]), "column 'size': named twice"),
-        (lambda: code(frame(), features=[]), "no column is left"),
+        (lambda: code(frame(), features=["size", "size"]), "column 'size': is listed twice"),
+        (lambda: code(frame(), features=[]), "no feature columns are left"),
         (lambda: code(frame(), ignore=["Size"]), "column 'Size': there is no such column; did you"),
         (
             lambda: code(frame(), bins={"buys": 2}),
@@ -121,7 +121,7 @@ def test_features_and_ignore() -> None:
         (lambda: code(frame(), categorical=["x"]), "column 'x': categorical= names a column that"),
         (
             lambda: code(frame(), bins={"size": 2}, edges={"size": [3]}),
-            "column 'size': asked for both bins= and edges=",
+            "column 'size': is in both bins= and edges=",
         ),
         (lambda: code(frame(size=[[1], [2], [3]])), "column 'size': cells must be single values"),
         (lambda: code(frame(size=[b"a", b"b", b"c"])), "column 'size': a cell holds bytes"),

@@ -77,7 +77,7 @@ def test_a_quote_that_is_never_closed_is_named(tmp_path, monkeypatch, size):
     path = tmp_path / "t.csv"
     path.write_text(HEAD + '1,2\n5" pipe,x\n3,"4\n' + "5,6\n" * 30)
     raw = open_file(path)
-    with pytest.raises(DataError, match=r"t\.csv, line 4: a quote is opened in this row"):
+    with pytest.raises(DataError, match=r"t\.csv, line 4: a quote in this row is never closed"):
         list(raw.batches(raw.names))
 
 
@@ -99,14 +99,14 @@ def test_a_gzip_file_that_is_cut_short_is_named(tmp_path):
     whole = gzip.compress((HEAD + "1,2\n" * 100_000).encode(), 0)
     (tmp_path / "t.csv").write_bytes(whole[: len(whole) * 9 // 10])
     raw = open_file(tmp_path / "t.csv")
-    with pytest.raises(DataError, match=r"t.csv: the gzip file is cut short"):
+    with pytest.raises(DataError, match=r"t.csv: the gzip file is incomplete"):
         list(raw.batches(raw.names))
 
 
 def test_empty_and_repeated_names_are_those_of_pandas(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(",a,b,a,,a.1\n" + "0,1,2,3,4,5\n" * 3)
-    with pytest.warns(DataNote, match=r"called 'a\.1', 'Unnamed: 4', 'a\.1\.1'"):
+    with pytest.warns(DataNote, match=r"renamed 'a\.1', 'Unnamed: 4', 'a\.1\.1'"):
         found = open_file(path)
     assert found.index == found.names[0] == "Unnamed: 0"
     assert found.names[1:] == ("a", "b", "a.1", "Unnamed: 4", "a.1.1")

@@ -171,7 +171,7 @@ def changed(folder, change):
             lambda p: p.__setitem__("size", p["size"].astype(int)),
             r"1\.parquet, column 'size': holds integers",
         ),
-        (lambda p: p.pop("mood"), r"1\.parquet, column 'mood': there is no such column here"),
+        (lambda p: p.pop("mood"), r"1\.parquet, column 'mood': this column of the data set"),
     ],
 )
 def test_drift_in_a_data_set_names_file_and_column(folder, change, message):
@@ -240,28 +240,28 @@ def test_a_new_value_is_refused_by_name(frame, folder, tmp_path_factory, kind):
     message = rf"new\.{kind}, {place}, column 'town': 'e' is not one of the 4 values"
     with pytest.raises(bl.DataError, match=message):
         bl.code_files(path, there / "second", values=known.values)
-    with pytest.raises(bl.DataError, match=r"no codes\.json: nothing was coded here"):
+    with pytest.raises(bl.DataError, match=r"no codes\.json: the files were not encoded"):
         bl.CodedFiles.load(there / "second")
     with pytest.raises(bl.DataError, match=message):
         bl.row_source(path, values=known.values).take(0, 1)
     path = there / "without.csv"
     frame.drop(columns="town").to_csv(path, index=False)
     assert bl.row_source(path, values=known.values).num_rows == 900
-    with pytest.raises(bl.DataError, match="column 'mood': values= has no values"):
+    with pytest.raises(bl.DataError, match="column 'mood': values= lacks this column"):
         bl.row_source(path, values={"size": ("2",)})
 
 
 def test_damage_is_noticed(folder, tmp_path_factory):
     there = tmp_path_factory.mktemp("codes")
     coded = bl.code_files(folder, there)
-    with pytest.raises(bl.DataError, match=r"there is a codes\.json here already"):
+    with pytest.raises(bl.DataError, match=r"there already is a codes\.json"):
         bl.code_files(folder, there)
     blocks = sorted(there.glob("rows-*"))
     blocks[0].write_bytes(blocks[0].read_bytes()[:-1] + b"\x01")
-    with pytest.raises(bl.DataError, match=r"rows-000000\.npy: a block of coded rows is damaged"):
+    with pytest.raises(bl.DataError, match=r"rows-000000\.npy: a file of encoded rows is damaged"):
         bl.MixtureClusterer(2).fit_file(coded)
     blocks[0].unlink()
-    with pytest.raises(bl.DataError, match=r"rows-000000\.npy: a block of coded rows cannot be"):
+    with pytest.raises(bl.DataError, match=r"rows-000000\.npy: a file of encoded rows cannot be"):
         bl.MixtureClusterer(2).fit_file(coded)
     text = (there / "codes.json").read_text()
     (there / "codes.json").write_text(text.replace("good", "fine"))
@@ -337,7 +337,7 @@ def test_codes_beyond_a_dictionary_are_damage(tmp_path):
     codes = pa.array([0, 5], pa.int32())
     column = pa.DictionaryArray.from_arrays(codes, pa.array(["a"]), safe=False)
     table = pa.table({"x": column})
-    with pytest.raises(bl.DataError, match="column 'x': holds values that its dictionary lacks"):
+    with pytest.raises(bl.DataError, match="column 'x': has codes outside its dictionary"):
         decode_column("x", table.column("x"), Source("a.parquet"))
 
 
@@ -379,7 +379,7 @@ def test_a_column_that_is_empty_in_the_first_batches_has_the_type_of_its_cells(
     path = tmp_path / "x.csv"
     rows = ["1,,,\n"] * 60 + ["1,2,late,\n"] * 60
     path.write_text("a,number,text,empty\n" + "".join(rows))
-    with pytest.warns(bl.DataNote, match="without numbers are not used: 'text', 'empty'"):
+    with pytest.warns(bl.DataNote, match="without numbers are ignored: 'text', 'empty'"):
         found = bl.row_source(path, kind="numbers").take(0, 120).X
     assert np.nansum(found[:, 1]) == 120
     with pytest.raises(bl.DataError, match="line 2, column 'number': there is no number"):

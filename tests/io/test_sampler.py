@@ -224,8 +224,8 @@ def test_numeric_columns_are_found(tmp_path):
         rows = source.take(0, 2).X
     assert sorted(rows[:, 0]) == [1.5, 2.0]
     said = " ".join(str(note.message) for note in notes)
-    assert "columns without numbers are not used: 'town', 'empty'" in said
-    assert "taken for an index" in said
+    assert "columns without numbers are ignored: 'town', 'empty'" in said
+    assert "ignored as an index" in said
 
 
 def test_measurements_are_no_categories(tmp_path):
@@ -293,7 +293,7 @@ def test_what_is_wrong_is_named(tmp_path):
         row_source(letters, target="B")
     with pytest.raises(DataError, match="no such file"):
         row_source(tmp_path / "nothing.csv")
-    with pytest.raises(DataError, match="no column is left"):
+    with pytest.raises(DataError, match="no feature columns are left"):
         row_source(letters, ignore=["a", "b"])
     with pytest.raises(ValueError, match="kind must be"):
         row_source(letters, kind="words")
@@ -307,7 +307,7 @@ def test_folders_must_agree(tmp_path):
     with pytest.raises(DataError, match=r"2.csv: has other columns than 1.csv"):
         row_source(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="holds no CSV or Parquet file"):
+    with pytest.raises(DataError, match="contains no CSV or Parquet file"):
         row_source(tmp_path / "empty")
 
 
@@ -325,7 +325,7 @@ def test_arrays_are_checked():
         row_source(np.arange(4))
     with pytest.raises(DataError, match="3 entries for 4 rows"):
         row_source(np.ones((4, 2)), [1, 2, 3])
-    with pytest.raises(DataError, match="name columns of a frame"):
+    with pytest.raises(DataError, match="require a frame or a file"):
         row_source(np.ones((4, 2)), target="a")
     with pytest.raises(DataError, match="not both"):
         row_source(pd.DataFrame({"a": [1], "b": [2]}), [1], target="a")

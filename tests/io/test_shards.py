@@ -22,7 +22,7 @@ import bayes_lcs.io.formats.csv_shards as csv_shards
 import bayes_lcs.io.formats.parquet_shards as parquet_shards
 import bayes_lcs.io.shards as file_shards
 from bayes_lcs.core.errors import DataError
-from bayes_lcs.io.formats.csv_shards import deal, end_of_records
+from bayes_lcs.io.formats.csv_shards import deal_blocks, end_of_records
 from bayes_lcs.io.options import CsvOptions
 from bayes_lcs.io.shards import CannotSeek, ColumnTypeChanged, FileShards, Shard
 
@@ -296,7 +296,7 @@ def test_all_orders_of_dealt_hands_are_equally_likely(num_hands: int) -> None:
     rng = np.random.default_rng(0)
     firsts = np.zeros((10, num_hands))
     for _ in range(3000):
-        hands = list(deal(np.arange(10), num_hands, rng))
+        hands = list(deal_blocks(np.arange(10), num_hands, rng))
         assert sorted(np.concatenate(hands).tolist()) == list(range(10))
         assert max(map(len, hands)) - min(map(len, hands)) <= 1
         for number, hand in enumerate(hands):
@@ -359,7 +359,7 @@ def test_what_is_read_at_once_and_what_in_order(
     error = failure(stored["groups.parquet"], label=LABEL, num_shards=41, shuffle=True)
     assert "has 40 row groups, too few for 41 parts" in error.message
     error = failure(stored["csv.gz"], label=LABEL, shuffle=True)
-    assert "a packed file is read from its beginning" in error.message
+    assert "a gzipped file has no random access" in error.message
     wide = "größe;buys\n" + "1,5;ja\n" * 40_000
     source = FileShards(
         write(wide.encode("utf-16")), label="buys", options=CsvOptions("utf-16"), num_shards=4
@@ -624,8 +624,8 @@ def test_chosen_columns(write: Write) -> None:
     source = FileShards(path, label="buys", features=["c", "a"], num_shards=1)
     assert next(iter(source)).frame.to_dict("list") == {"c": [3.0], "a": [1.0]}
     assert "cannot be a feature too" in failure(path, features=["a", "buys"]).message
-    assert "named twice" in failure(path, features=["a", "a"]).message
-    assert "no column is left" in failure(path, ignore=["a", "b", "c"]).message
+    assert "is listed twice" in failure(path, features=["a", "a"]).message
+    assert "no feature columns are left" in failure(path, ignore=["a", "b", "c"]).message
     assert "not a feature" in failure(path, categorical=["buys"]).message
     assert failure(path, ignore=["d"]).column == "d"
 
@@ -835,20 +835,26 @@ CASES: dict[str, tuple[Any, dict[str, Any], int | None, str | None, str]] = {
     "absent label": (GOOD, {"label": "Buys"}, None, "Buys", "did you mean 'buys'?"),
     "absent feature": (GOOD, {"features": ["old"]}, None, "old", "there is no such column"),
     "no label at all": (HEAD + "1,Ulm,\n2,Ulm,?\n", {}, None, "buys", "missing in every row"),
-    "fraction as a label": (HEAD + "1,Ulm,2\n2,a,\n3,a,1.5\n", {}, 4, "buys", "1.5 is a fraction"),
+    "fraction as a label": (
+        HEAD + "1,Ulm,2\n2,a,\n3,a,1.5\n",
+        {},
+        4,
+        "buys",
+        "1.5 is not an integer",
+    ),
     "short row": (GOOD + "1,Ulm\n", {}, 4, "buys", "has 2 cells where 3 are expected"),
     "long row": (GOOD + "1,Ulm,no,x\n", {}, 4, "buys", "'x' follows this last column"),
-    "short row after a line break": (HEAD + '1,"a\n\nb",no\n2\n', {}, 5, "town", "has 1 cells"),
+    "short row after a line break": (HEAD + '1,"a\n\nb",no\n2\n', {}, 5, "town", "has 1 cell "),
     "no UTF-8": (GOOD.encode() + b"1,K\xf6ln,no\n", {}, 4, "town", "byte 0xf6 at offset 37"),
     "no ASCII": (GOOD + "1,Köln,no\n", {"encoding": "ascii"}, 4, "town", "is not ascii text"),
     "NUL byte": (GOOD + "1,U\x00lm,no\n", {}, 4, "town", "NUL byte"),
-    "open quote": (GOOD + '1,"Ulm,no\n2,Ulm,no\n', {}, 4, None, "opened in this row and never"),
+    "open quote": (GOOD + '1,"Ulm,no\n2,Ulm,no\n', {}, 4, None, "in this row is never"),
     "open quote beside a stray one": (
         GOOD + '1,5" pipe,no\n2,"Ulm,no\n',
         {},
         5,
         None,
-        "opened in this row and never closed",
+        "in this row is never closed",
     ),
     "long delimiter": (GOOD, {"delimiter": "::"}, None, None, "must be a single character"),
     "odd delimiter": ("a§buys\n1§no\n", {"delimiter": "§"}, None, None, "ASCII"),
@@ -924,7 +930,7 @@ def test_damaged_gzip(write: Write) -> None:
     path = write(packed[: len(packed) // 2], "people.csv.gz")
     parts = iter(FileShards(path, label="buys", num_shards=4, shuffle=False))
     assert len(next(parts).labels) > 2000
-    with pytest.raises(DataError, match=r"people.csv.gz: the gzip file is cut short"):
+    with pytest.raises(DataError, match=r"people.csv.gz: the gzip file is incomplete"):
         list(parts)
     path.write_bytes(packed[:-8] + b"\0" * 8)
     assert "the gzip file is damaged" in failure(path).message
@@ -938,7 +944,7 @@ def test_damaged_parquet(stored: dict[str, Path], tmp_path: Path) -> None:
     whole = stored["groups.parquet"].read_bytes()
     for content in (whole[: len(whole) // 2], whole[:20]):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"people.parquet: is not a whole Parquet file"):
+        with pytest.raises(DataError, match=r"people.parquet: is not a complete Parquet file"):
             FileShards(path, label=LABEL)
     middle = len(whole) // 2
     path.write_bytes(whole[:middle] + b"\xff" * 3000 + whole[middle + 3000 :])
@@ -955,10 +961,10 @@ def test_damaged_parquet(stored: dict[str, Path], tmp_path: Path) -> None:
         ({"x": [1, 2], "buys": [None, None]}, None, "buys", "missing in every row"),
         ({"x": [1, 2], "buys": ["", "na"]}, None, "buys", "missing in every row"),
         ({"x": [1, 2], "buys": [float("nan")] * 2}, None, "buys", "missing in every row"),
-        ({"x": [1, 2, 3], "buys": [2.0, None, 0.5]}, 2, "buys", "0.5 is a fraction"),
+        ({"x": [1, 2, 3], "buys": [2.0, None, 0.5]}, 2, "buys", "0.5 is not an integer"),
         ({"x": [[1], [2]], "buys": ["n", "y"]}, None, "x", "nested cells"),
-        ({"x": [b"a", b"b"], "buys": ["n", "y"]}, None, "x", "holds bytes"),
-        ({"x": [1, 2], "buys": [b"a", b"b"]}, None, "buys", "holds bytes"),
+        ({"x": [b"a", b"b"], "buys": ["n", "y"]}, None, "x", "has cells of bytes"),
+        ({"x": [1, 2], "buys": [b"a", b"b"]}, None, "buys", "has cells of bytes"),
         ({"x": [1, 2]}, None, "buys", "there is no such column"),
         ({"x": pa.nulls(0), "buys": pa.nulls(0)}, None, None, "there are no rows"),
     ],

@@ -78,5 +78,5 @@ def test_a_value_of_another_type_is_explained(tmp_path):
     path = tmp_path / "t.csv"
     pd.DataFrame({"a": ["0", "1", "2"] * 9, "b": ["x", "y", "x"] * 9}).to_csv(path, index=False)
     model = bl.MixtureClusterer(2, random_state=0).fit(path)
-    with pytest.warns(bl.DataWarning, match="training has the number 0, this is a text"):
+    with pytest.warns(bl.DataWarning, match="training data have the number 0, this is a text"):
         model.predict(pd.read_csv(path, dtype=str))

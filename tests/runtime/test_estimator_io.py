@@ -33,7 +33,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import Tree
 
 import bayes_lcs as bl
-from bayes_lcs.classification.partial_scan.base_learners import base_learner, fit_part
+from bayes_lcs.classification.partial_scan.base_learners import fit_base_learner, make_base_learner
 from bayes_lcs.clustering.generalized.learners.naive_bayes import NaiveBayesLearner
 from bayes_lcs.clustering.generalized.learners.perceptron_list import PerceptronListLearner
 from bayes_lcs.clustering.generalized.learners.prototype import PrototypeLearner
@@ -133,10 +133,12 @@ def fitted_models() -> dict[str, Any]:
     y = (X[:, 0] + rng.integers(2, size=120)) % 3
     numbers = X + rng.normal(size=X.shape)
     frame = pd.DataFrame({"name": rng.choice(list("abc"), 120), "number": numbers[:, 0]})
-    models: dict[str, Any] = {"one label": fit_part(base_learner("tree", 0), X, y * 0, 0)}
+    models: dict[str, Any] = {
+        "one label": fit_base_learner(make_base_learner("tree", 0), X, y * 0, 0)
+    }
     for name in ("tree", "naive_bayes", "rules"):
         if name != "rules" or importlib.util.find_spec("wittgenstein"):
-            models[name] = fit_part(base_learner(name, 0), frame, y, 0)
+            models[name] = fit_base_learner(make_base_learner(name, 0), frame, y, 0)
     few = {"draws": 20, "chains": 2}
     for model in (
         bl.NoSharing(),

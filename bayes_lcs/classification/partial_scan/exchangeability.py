@@ -1,8 +1,8 @@
-"""Whether the order of the parts matters: neighbours that are more alike than others tell.
+"""Permutation test of whether the order of the parts matters.
 
-If parts come in an order that has nothing to do with what is in them, then every order of what
-their models say is as likely as the one at hand. The sum of squared differences between neighbours
-is compared with that of random orders: a test that is exact, whatever the models are.
+If the parts are exchangeable, all orders of the predictions of their models are equally likely. The
+statistic is the sum of squared differences between neighbours, compared with that of random
+permutations. The test is exact, whatever the models are.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-__all__ = ["LEAST_PARTS", "PartMeans", "neighbour_p_value", "smoothest_p_value"]
+__all__ = ["MIN_PARTS_TESTED", "PartMeans", "neighbour_p_value", "smoothest_p_value"]
 
 FloatArray = NDArray[np.float64]
 
-LEAST_PARTS = 6
-"""Fewer parts have too few orders for a test."""
-ORDERS = 4999
+MIN_PARTS_TESTED = 6
+"""Minimum number of parts; fewer have too few permutations for a test."""
+NUM_PERMUTATIONS = 4999
 
 
 def neighbour_p_value(points: FloatArray, rng: np.random.Generator) -> float:
-    """Return how likely neighbours are so alike if the order means nothing, all columns together.
+    """Return the p-value of the similarity of neighbours over all columns together.
 
     Parameters
     ----------
     points : (k, ...)
-        What each part's model says, in the order of the parts.
+        Predictions of the model of each part, in the order of the parts.
     rng
-        Of the random orders.
+        Generator of the random permutations.
 
     Examples
     --------
@@ -40,21 +40,22 @@ def neighbour_p_value(points: FloatArray, rng: np.random.Generator) -> float:
     >>> neighbour_p_value(rng.normal(size=(10, 3)), rng) > 0.01
     True
     """
-    if len(points) < LEAST_PARTS:
+    if len(points) < MIN_PARTS_TESTED:
         return 1.0
     flat = np.asarray(points, np.float64).reshape(len(points), -1)
     flat = flat - flat.mean(axis=0)
     products = flat @ flat.T
     squares = np.diag(products)
-    apart = squares[:, None] + squares - 2.0 * products
+    # Squared distances between all pairs of parts: |a|^2 + |b|^2 - 2 a.b
+    distances = squares[:, None] + squares - 2.0 * products
     orders = _orders(len(flat), rng)
-    random = apart[orders[:, :-1], orders[:, 1:]].sum(axis=1)
-    return _share_below(np.diag(apart, 1).sum(), random, apart.sum())
+    random = distances[orders[:, :-1], orders[:, 1:]].sum(axis=1)
+    return _share_below(np.diag(distances, 1).sum(), random, distances.sum())
 
 
 def smoothest_p_value(columns: FloatArray, rng: np.random.Generator) -> float:
-    """The same for the column, ``(k, c)``, whose neighbours are most alike."""
-    if len(columns) < LEAST_PARTS:
+    """Return the p-value of the column of ``(k, c)`` whose neighbours are most similar."""
+    if len(columns) < MIN_PARTS_TESTED:
         return 1.0
     centred = columns - columns.mean(axis=0)
     spread = (centred**2).sum(axis=0)
@@ -64,6 +65,7 @@ def smoothest_p_value(columns: FloatArray, rng: np.random.Generator) -> float:
     varied = varied / np.sqrt((varied**2).sum(axis=0))
     seen = (np.diff(varied, axis=0) ** 2).sum(axis=0).min()
     orders = _orders(len(varied), rng)
+    # The minimum over columns is taken in each permutation, too, which corrects for choosing one.
     random = np.full(len(orders), np.inf)
     for column in varied.T:
         random = np.minimum(random, (np.diff(column[orders], axis=1) ** 2).sum(axis=1))
@@ -71,22 +73,25 @@ def smoothest_p_value(columns: FloatArray, rng: np.random.Generator) -> float:
 
 
 def _orders(num_parts: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return rng.permuted(np.tile(np.arange(num_parts), (ORDERS, 1)), axis=1)
+    return rng.permuted(np.tile(np.arange(num_parts), (NUM_PERMUTATIONS, 1)), axis=1)
 
 
-def _share_below(seen: float, random: FloatArray, scale: float) -> float:
-    return float((1 + (random <= seen + 1e-12 * scale).sum()) / (ORDERS + 1))
+def _share_below(observed: float, random: FloatArray, scale: float) -> float:
+    return float((1 + (random <= observed + 1e-12 * scale).sum()) / (NUM_PERMUTATIONS + 1))
 
 
 class PartMeans:
-    """Means of the columns of each part; of names, the share of the commonest of the first part."""
+    """Column means of each part.
+
+    Of a text column, the mean is the share of the text that is most frequent in the first part.
+    """
 
     def __init__(self) -> None:
         self._commonest: dict[Any, Any] = {}
         self._means: list[list[float]] = []
 
     def add(self, X: Any) -> None:
-        """Take the rows of another part."""
+        """Add the rows of another part."""
         frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
         means = []
         for name in frame.columns:
@@ -101,5 +106,5 @@ class PartMeans:
         self._means.append(means)
 
     def columns(self) -> FloatArray:
-        """One row a part."""
+        """Return the means, one row per part."""
         return np.array(self._means)

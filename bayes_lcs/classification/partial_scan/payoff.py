@@ -1,4 +1,4 @@
-"""What a decision brings under each true label: the same for all rows, or different for each.
+"""Benefits (payoffs) of decisions under each true label, the same for all rows or per row.
 
 A benefit is an array ``b[x, true, decided]``. The expected benefit of deciding ``l`` for a row
 ``x`` is ``e(l | x) = sum_y p(y | x) b[x, y, l]`` (Fan et al. 2003, eq. 1).
@@ -17,20 +17,20 @@ from bayes_lcs.core.errors import DataError
 from bayes_lcs.io.column_types import value_name, value_type
 
 __all__ = [
-    "benefits_of",
+    "benefit_columns",
+    "build_benefits",
     "check_benefit_labels",
-    "column_names",
     "expected_benefits",
     "explain_label",
-    "find_no_amount",
+    "find_invalid_amount",
     "unknown_labels",
 ]
 
 FloatArray = NDArray[np.float64]
 
 
-def benefits_of(benefit: Any, X: Any, classes: Sequence[Any]) -> FloatArray:
-    """The benefits of some rows, ``(N, L, L)``, or ``(1, L, L)`` if they are the same for all.
+def build_benefits(benefit: Any, X: Any, classes: Sequence[Any]) -> FloatArray:
+    """Return the benefits of rows, ``(N, L, L)``, or ``(1, L, L)`` if they are the same for all.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def benefits_of(benefit: Any, X: Any, classes: Sequence[Any]) -> FloatArray:
         - a matrix: a row for each true label, a column for each decision, in the order of
           ``classes``;
         - a mapping from pairs (true label, decision) to numbers, names of columns, pairs of a
-          column and a number to be added to it, or functions of the rows; pairs that are not in it
-          bring nothing; labels match by value: 1, 1.0 and True are one;
-        - a function of the rows and the classes that gives the array.
+          column and a number to be added to it, or functions of the rows; the benefit of other
+          pairs is 0; labels match by value: 1, 1.0 and True are the same;
+        - a function of the rows and the classes that returns the array.
     X
         The rows: a frame if columns are named.
     classes
@@ -49,11 +49,11 @@ def benefits_of(benefit: Any, X: Any, classes: Sequence[Any]) -> FloatArray:
 
     Examples
     --------
-    Finding a fraud saves the amount less the cost of looking, which is 90.
+    Detecting a fraud saves the amount less the cost of an investigation, which is 90.
 
     >>> rows = pd.DataFrame({"amount": [50.0, 400.0]})
     >>> spec = {("fraud", "fraud"): ("amount", -90), ("honest", "fraud"): -90}
-    >>> benefits_of(spec, rows, ["fraud", "honest"])[:, :, 0].tolist()
+    >>> build_benefits(spec, rows, ["fraud", "honest"])[:, :, 0].tolist()
     [[-40.0, -90.0], [310.0, -90.0]]
     """
     num = len(classes)
@@ -79,7 +79,7 @@ def benefits_of(benefit: Any, X: Any, classes: Sequence[Any]) -> FloatArray:
 
 
 def unknown_labels(benefit: Any, classes: Sequence[Any]) -> list[Any]:
-    """Return the labels that a mapping names and that are none of the classes.
+    """Return the labels of a mapping that are not among the classes.
 
     Examples
     --------
@@ -91,17 +91,17 @@ def unknown_labels(benefit: Any, classes: Sequence[Any]) -> list[Any]:
 
 
 def check_benefit_labels(benefit: Any, classes: Sequence[Any]) -> None:
-    """Raise an error if a mapping names a label that is none of the classes, which are all."""
+    """Raise an error if a mapping names a label that is not among the classes."""
     unknown = unknown_labels(benefit, classes)
     if unknown:
         raise ValueError(
-            f"benefit names {unknown[0]!r}, which is no label: "
+            f"benefit names {unknown[0]!r}, which is not a label: "
             + explain_label(unknown[0], classes)
         )
 
 
 def explain_label(label: Any, classes: Sequence[Any]) -> str:
-    """Return how to write a label that is none of the classes.
+    """Return a hint on how to write a label that is not among the classes.
 
     Examples
     --------
@@ -127,8 +127,8 @@ def _pairs(benefit: Any) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def column_names(benefit: Any) -> list[str]:
-    """The columns that a benefit looks at, as far as it says so."""
+def benefit_columns(benefit: Any) -> list[str]:
+    """Return the columns that a benefit names; those that functions use are unknown."""
     if not isinstance(benefit, Mapping):
         return []
     names = [value[0] if isinstance(value, tuple) else value for value in benefit.values()]
@@ -149,7 +149,7 @@ def _from_pairs(benefit: Mapping[Any, Any], X: Any, classes: list[Any]) -> Float
     varies = False
     for pair in _pairs(benefit):
         value = benefit[pair]
-        # A label that was not met yet cannot be decided for; the scan reports it.
+        # A label that was not seen yet cannot be decided for; the scan reports it.
         if any(label not in classes for label in pair):
             continue
         varies = varies or not np.isscalar(value) or isinstance(value, str)
@@ -174,26 +174,26 @@ def _column(name: str, X: Any) -> FloatArray:
     if not isinstance(X, pd.DataFrame) or name not in X.columns:
         has = list(X.columns) if isinstance(X, pd.DataFrame) else "no names"
         raise ValueError(f"benefit names a column {name!r}, but the rows have {has!r:.200}")
-    row, message = find_no_amount(X, name)
+    row, message = find_invalid_amount(X, name)
     if message:
         raise DataError(message, row=row, column=name)
     return pd.to_numeric(X[name]).to_numpy(np.float64)
 
 
-def find_no_amount(X: pd.DataFrame, name: str) -> tuple[int, str]:
-    """The first row without a number in a column, and what to say; nothing if all have one."""
+def find_invalid_amount(X: pd.DataFrame, name: str) -> tuple[int, str]:
+    """Return the first row without a finite number and a message, or -1 and an empty message."""
     amounts = pd.to_numeric(X[name], errors="coerce").to_numpy(np.float64)
     wrong = np.flatnonzero(~np.isfinite(amounts))
     if not len(wrong):
         return -1, ""
     cell = X[name].iloc[wrong[0]]
     return int(wrong[0]), (
-        f"the benefit needs a number here, got {cell!r}; fill it in, or leave the row out"
+        f"the benefit needs a number here, got {cell!r}; fill it in or remove the row"
     )
 
 
-def _check_finite(found: FloatArray) -> None:
-    wrong = np.argwhere(~np.isfinite(found))
+def _check_finite(benefits: FloatArray) -> None:
+    wrong = np.argwhere(~np.isfinite(benefits))
     if len(wrong):
-        row = f" in row {wrong[0][0]}" if len(found) > 1 else ""
-        raise ValueError(f"benefits must be finite; there is {found[tuple(wrong[0])]}{row}")
+        row = f" in row {wrong[0][0]}" if len(benefits) > 1 else ""
+        raise ValueError(f"benefits must be finite, got {benefits[tuple(wrong[0])]}{row}")

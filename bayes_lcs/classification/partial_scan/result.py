@@ -1,4 +1,4 @@
-"""The record of a scan: what was read, why it stopped, what is guaranteed, how accurate it is."""
+"""Record of a scan: rows read, reason for stopping, guarantee and accuracy."""
 
 from __future__ import annotations
 
@@ -9,59 +9,60 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lcs.classification.partial_scan.payoff import benefits_of, expected_benefits
-from bayes_lcs.classification.partial_scan.stopping_bound import Agreement
+from bayes_lcs.classification.partial_scan.payoff import build_benefits, expected_benefits
+from bayes_lcs.classification.partial_scan.stopping_bound import AgreementTest
+from bayes_lcs.core.errors import plural
 
 __all__ = [
     "MIN_VALIDATION",
     "Performance",
     "Scan",
     "accuracy_interval",
-    "guarantee_of",
+    "describe_guarantee",
     "measure",
 ]
 
 FloatArray = NDArray[np.float64]
 
 MIN_VALIDATION = 100
-"""With fewer validation rows nothing is guaranteed."""
+"""Minimum number of validation rows for a guarantee."""
 
 MIN_COMPARED = 30
-"""With fewer validation rows an ensemble is not said to be poor."""
+"""Minimum number of validation rows for remarks on a poor ensemble."""
 
-INTERVAL = 0.95
-"""Confidence of the interval of an accuracy."""
+INTERVAL_CONFIDENCE = 0.95
+"""Confidence level of accuracy intervals."""
 
-CLEARLY = 0.02
-"""An ensemble that is worse than a single model by less than this share is not clearly worse."""
+MIN_RELATIVE_GAP = 0.02
+"""Smallest relative gap to a single model at which an ensemble is called clearly worse."""
 
 
 @dataclass(frozen=True)
 class Performance:
-    """Decisions for validation rows that the models were not trained on.
+    """Accuracy and benefit on validation rows, on which the models were not trained.
 
     Attributes
     ----------
     num_rows
-        Validation rows.
+        Number of validation rows.
     accuracy, balanced_accuracy
         Of the ensemble: the share of rows decided correctly, and its mean over the labels.
     interval : (float, float) or None
-        Confidence interval (95 %) of the accuracy on all rows of the data. Rows of one block of a
-        file are not taken for independent. None if the validation rows are not a random sample.
+        Confidence interval (95 %) of the accuracy on all rows of the data. Rows of the same block
+        of a file are treated as dependent. None if the validation rows are not a random sample.
     majority_accuracy
-        Accuracy of the commonest label of the training rows for every row.
+        Accuracy of predicting the most frequent label of the training rows for every row.
     single_accuracy, single_balanced_accuracy
-        Of one model of the same base learner, trained on ``single_rows`` of the rows read; None
-        if there is none.
+        The same for a single model of the base learner, trained on ``single_rows`` of the rows
+        read; None if there is none.
     single_rows
-        Rows that the single model was trained on.
+        Number of training rows of the single model.
     benefit, constant_benefit, single_benefit
         Benefit per row of the ensemble, of the best constant decision, and of the single model;
-        None where accuracy is the benefit.
+        None if accuracy is the benefit.
     is_single
-        Whether the classifier is one model of all rows; it is then measured by training another
-        one without the validation rows.
+        True if the classifier is one model of all rows; its accuracy is then estimated with another
+        model, trained without the validation rows.
     """
 
     num_rows: int
@@ -78,65 +79,65 @@ class Performance:
     interval: tuple[float, float] | None = None
 
     def explain(self) -> str:
-        """Return one sentence."""
+        """Return a sentence that describes the performance."""
         own = f"{self.accuracy:.1%} (balanced {self.balanced_accuracy:.1%})"
         if self.interval is not None:
             low, high = self.interval
             own = (
-                f"{self.accuracy:.1%} ({INTERVAL:.0%} interval {low:.1%} to {high:.1%}; balanced "
-                f"{self.balanced_accuracy:.1%})"
+                f"{self.accuracy:.1%} ({INTERVAL_CONFIDENCE:.0%} interval {low:.1%} to {high:.1%}; "
+                f"balanced {self.balanced_accuracy:.1%})"
             )
-        text = f"{own} of {self.num_rows:,} validation rows are decided correctly"
+        text = f"{own} of {plural(self.num_rows, 'validation row')} are predicted correctly"
         if self.is_single:
             text += f" by a model trained on {self.single_rows:,} others"
-        text += f"; the commonest label alone: {self.majority_accuracy:.1%}"
+        text += f"; always predicting the most frequent label: {self.majority_accuracy:.1%}"
         if self.single_accuracy is not None and not self.is_single:
-            text += f"; one model of {self.single_rows:,} rows: {self.single_accuracy:.1%}"
+            text += f"; one model of {plural(self.single_rows, 'row')}: {self.single_accuracy:.1%}"
         if self.benefit is not None:
             text += (
-                f". The benefit per row is {self.benefit:.4g}; of the best constant decision "
+                f". The benefit per row is {self.benefit:.4g}; that of the best constant decision "
                 f"{self.constant_benefit:.4g}"
             )
             if self.single_benefit is not None and not self.is_single:
-                text += f", of one model {self.single_benefit:.4g}"
+                text += f", that of one model {self.single_benefit:.4g}"
         return text
 
 
 @dataclass(frozen=True)
 class Scan:
-    """One scan, whole or not.
+    """Record of a complete or partial scan.
 
     Attributes
     ----------
     num_parts, parts_read
-        Parts of the data, and those that were trained on.
+        Number of parts of the data, and of parts that were trained on.
     rows_read, bytes_read
-        Counted where they were read, validation rows and rows read ahead included; bytes are None
-        for rows in memory.
+        Rows and bytes read, including validation rows and rows read ahead; bytes are None for rows
+        in memory.
     fraction
         Share of the data that was read: of the rows, or of the bytes of a text file.
     stop_reason
-        Why it ended, in words.
+        Reason why reading ended, as text.
     guarantee
-        What is guaranteed, with which confidence, and on what condition; in words.
+        The guarantee with its confidence and conditions, as text.
     is_guaranteed
         False if nothing is guaranteed.
     num_validation
-        Rows on which the ensembles were compared.
+        Number of rows used by the stopping test.
     drift
-        How likely neighbouring parts are so much alike if their order means nothing; 1 where that
-        was not asked.
+        p-value of the similarity of neighbouring parts if their order is random; 1 if it was not
+        tested.
     trace
         A row for each part: ``part``, ``rows``, ``bytes``, ``fraction``, ``settled`` (share of the
-        validation rows), ``benefit`` (that the ensemble expects of its decisions, a row; NaN where
-        there was no look after the part) and ``seconds``.
+        validation rows), ``benefit`` (expected benefit per row of the ensemble's decisions; NaN if
+        the stopping test did not run after the part) and ``seconds``.
     caveats
-        Why nothing is guaranteed.
+        Reasons why nothing is guaranteed.
     performance
-        Accuracy on validation rows beside that of the commonest label and of a single model; None
-        if it was not measured.
+        Accuracy on validation rows, compared with that of the most frequent label and of a single
+        model; None if it was not measured.
     remarks
-        What the performance shows to be wrong.
+        Problems that the performance shows.
     """
 
     num_parts: int
@@ -171,51 +172,51 @@ class Scan:
 
     @property
     def headline(self) -> str:
-        """Sentence on what is not guaranteed or poor; empty if all is well."""
+        """Caveats and remarks as sentences; empty if there are none."""
         lines = list(self.remarks)
         if self.caveats:
             lines.insert(0, f"Nothing is guaranteed: {'; '.join(self.caveats)}")
         return ". ".join(line[:1].upper() + line[1:] for line in lines) + "." * bool(lines)
 
     def explain(self) -> str:
-        """Return the whole story in a few lines; what is wrong comes first."""
+        """Return a summary in a few lines; problems come first."""
         size = "" if self.bytes_read is None else f", {self.bytes_read:,} bytes"
         if self.is_one_model:
-            read = f"One model was trained on all {self.rows_read:,} rows{size}."
+            read = f"One model was trained on all {plural(self.rows_read, 'row')}{size}."
         else:
             read = (
                 f"Learned from {self.parts_read} of {self.num_parts} parts, for which "
-                f"{self.rows_read:,} rows{size} ({self.fraction:.1%}) were read."
+                f"{plural(self.rows_read, 'row')}{size} ({self.fraction:.1%}) were read."
             )
-        told = "not measured" if self.performance is None else self.performance.explain()
+        performance = "not measured" if self.performance is None else self.performance.explain()
         lines = [
             self.headline,
             read,
             f"Why it stopped: {self.stop_reason}.",
             f"What is guaranteed: {self.guarantee}.",
-            f"Accuracy: {told}.",
+            f"Accuracy: {performance}.",
         ]
         return "\n".join(line for line in lines if line)
 
 
-def guarantee_of(
-    rule: Agreement, validation: str, num_rows: int, is_shuffled: bool, where: str
+def describe_guarantee(
+    rule: AgreementTest, validation: str, num_rows: int, is_shuffled: bool, where: str
 ) -> str:
-    """Return what a rule that stopped a scan guarantees, in words."""
+    """Return the guarantee of a rule that stopped a scan, as text."""
     share = "every one" if rule.rule == "every" else f"at least {1.0 - rule.tolerance:.1%}"
     what = (
-        "the ensemble decides as that of all"
+        "the ensemble decides like that of all"
         if validation == "batch"
-        else "the decisions that were settled are those of the ensemble of all"
+        else "the settled decisions are those of the ensemble of all"
     )
     order = (
         "over the random order in which they were read"
         if is_shuffled
-        else f"if the order of the rows in {where} has nothing to do with what they say"
+        else f"if the order of the rows in {where} is independent of their content"
     )
     return (
-        f"with probability {rule.confidence:.1%} {what} {rule.num_parts} parts would, for {share} "
-        f"of {num_rows:,} validation rows; {order}"
+        f"with probability {rule.confidence:.1%} {what} {rule.num_parts} parts, for {share} "
+        f"of {plural(num_rows, 'validation row')}; {order}"
     )
 
 
@@ -237,17 +238,17 @@ def measure(
     Parameters
     ----------
     X, y
-        The rows, which no model was trained on, and their labels.
+        The validation rows and their labels.
     classes
-        All labels that were met.
+        All labels that were seen.
     benefit
-        As of `bayes_lcs.PartialScanClassifier`.
+        As in `bayes_lcs.PartialScanClassifier`.
     majority
-        The commonest label of the training rows.
+        The most frequent label of the training rows.
     ensemble, single : (n, L)
-        Probabilities of the labels; the ensemble is None if it is the single model.
+        Probabilities of the labels; ``ensemble`` is None if it is the single model.
     single_rows
-        Rows that the single model was trained on.
+        Number of training rows of the single model.
     blocks : (n,)
         The block of a file in which each row lies; None if rows were drawn one by one.
     is_random
@@ -258,20 +259,20 @@ def measure(
     Performance
         The comparison.
     list of str
-        What it shows to be wrong.
+        Problems that it shows.
     """
-    places = {label: place for place, label in enumerate(classes)}
-    true = np.array([places[label] for label in y.tolist()])
+    index = {label: i for i, label in enumerate(classes)}
+    true = np.array([index[label] for label in y.tolist()])
     rows = np.arange(len(true))
     benefits = np.broadcast_to(
-        benefits_of(benefit, X, classes), (len(true), len(classes), len(classes))
+        build_benefits(benefit, X, classes), (len(true), len(classes), len(classes))
     )
-    brought = benefits[rows, true]  # by each decision
+    values = benefits[rows, true]  # of each decision, (n, L)
 
-    def decide(chances: FloatArray) -> NDArray[np.int64]:
-        return expected_benefits(chances, benefits).argmax(axis=1)
+    def decide(proba: FloatArray) -> NDArray[np.int64]:
+        return expected_benefits(proba, benefits).argmax(axis=1)
 
-    def balanced(decisions: NDArray[np.int64]) -> float:
+    def balanced_accuracy(decisions: NDArray[np.int64]) -> float:
         right = decisions == true
         return float(np.mean([right[true == label].mean() for label in np.unique(true)]))
 
@@ -279,14 +280,14 @@ def measure(
     is_single = ensemble is None
     own = one if ensemble is None else decide(ensemble)
     assert own is not None
-    constant = places[majority] if benefit is None else int(brought.mean(axis=0).argmax())
+    constant = index[majority] if benefit is None else int(values.mean(axis=0).argmax())
     found = Performance(
         len(true),
         float((own == true).mean()),
-        balanced(own),
-        float((true == places[majority]).mean()),
+        balanced_accuracy(own),
+        float((true == index[majority]).mean()),
         None if one is None else float((one == true).mean()),
-        None if one is None else balanced(one),
+        None if one is None else balanced_accuracy(one),
         single_rows,
         is_single=is_single,
         interval=accuracy_interval(own == true, blocks) if is_random else None,
@@ -294,32 +295,33 @@ def measure(
             {}
             if benefit is None
             else {
-                "benefit": float(brought[rows, own].mean()),
-                "constant_benefit": float(brought[:, constant].mean()),
-                "single_benefit": None if one is None else float(brought[rows, one].mean()),
+                "benefit": float(values[rows, own].mean()),
+                "constant_benefit": float(values[:, constant].mean()),
+                "single_benefit": None if one is None else float(values[rows, one].mean()),
             }
         ),
     )
     if len(true) < MIN_COMPARED:
         return found, []
-    remarks, value, fixed = [], brought[rows, own], brought[:, constant]
+    remarks, value, fixed = [], values[rows, own], values[:, constant]
     behind = float((fixed - value).mean())
-    # With benefits one decision may be the best for all rows, and it is chosen on these rows.
+    # The best constant decision is chosen on these rows, which favours it slightly.
     error = np.sqrt(_variance_of_mean(fixed - value, blocks)[0])
     if behind >= 0.0 if benefit is None else behind > 2.0 * error:
         remarks.append(
-            f"the classifier is no better than deciding {classes[constant]!r} for every row: "
-            f"{_say(value.mean(), benefit)} against {_say(fixed.mean(), benefit)} on "
-            f"{len(true):,} validation rows"
+            f"the classifier is no better than predicting {classes[constant]!r} for every row: "
+            f"{_format_value(value.mean(), benefit)} against "
+            f"{_format_value(fixed.mean(), benefit)} on {len(true):,} validation rows"
         )
     if one is not None and not is_single:
-        other = brought[rows, one]
+        other = values[rows, one]
         error = np.sqrt(_variance_of_mean(other - value, blocks)[0])
-        if (other - value).mean() > max(2.0 * error, CLEARLY * abs(other.mean())):
+        if (other - value).mean() > max(2.0 * error, MIN_RELATIVE_GAP * abs(other.mean())):
             remarks.append(
                 f"one model of {single_rows:,} rows is clearly better than the ensemble: "
-                f"{_say(other.mean(), benefit)} against {_say(value.mean(), benefit)} on "
-                f"{len(true):,} validation rows; take fewer parts, or n_partitions=1"
+                f"{_format_value(other.mean(), benefit)} against "
+                f"{_format_value(value.mean(), benefit)} "
+                f"on {len(true):,} validation rows; take fewer parts, or n_partitions=1"
             )
     return found, remarks
 
@@ -329,8 +331,8 @@ def accuracy_interval(
 ) -> tuple[float, float] | None:
     """Return the confidence interval of an accuracy, measured on rows that come in blocks.
 
-    Neighbouring rows of a sorted file are alike, so that a block tells less than its number of
-    rows. The variance is that of a ratio estimate over blocks (Cochran 1977, section 11.8, for
+    Neighbouring rows of a sorted file are similar, so that a block is worth fewer rows than it has.
+    The variance is that of a ratio estimate over blocks (Cochran 1977, section 11.8, for
     blocks drawn with equal probability), and the interval is Wilson's with the number of
     independent rows that has this variance.
 
@@ -361,10 +363,10 @@ def accuracy_interval(
     variance, num_blocks = _variance_of_mean(correct, blocks)
     if num_blocks < 2:
         return None
-    # Where all rows are decided alike the blocks show no variance, and count as one row each.
+    # If all rows are correct, or none, the variance is zero and each block counts as one row.
     size = accuracy * (1.0 - accuracy) / variance if variance > 0.0 else float(num_blocks)
     size = min(size, float(num_rows))
-    z = float(student.ppf((1.0 + INTERVAL) / 2.0, num_blocks - 1))
+    z = float(student.ppf((1.0 + INTERVAL_CONFIDENCE) / 2.0, num_blocks - 1))
     middle = (accuracy + z**2 / (2.0 * size)) / (1.0 + z**2 / size)
     half = z * np.sqrt(accuracy * (1.0 - accuracy) / size + z**2 / (4.0 * size**2))
     half /= 1.0 + z**2 / size
@@ -382,5 +384,5 @@ def _variance_of_mean(values: NDArray[Any], blocks: NDArray[np.int64] | None) ->
     return num_blocks / (num_blocks - 1) * float(sums @ sums) / num_rows**2, num_blocks
 
 
-def _say(value: float, benefit: Any) -> str:
+def _format_value(value: float, benefit: Any) -> str:
     return f"{value:.1%} correct" if benefit is None else f"a benefit of {value:.4g} per row"

@@ -1,8 +1,9 @@
-"""RIPPER as a classifier of any number of labels; the learner is wittgenstein's (extra ``rules``).
+"""Multi-class RIPPER classifier on top of the package wittgenstein (extra ``rules``).
 
-Wittgenstein learns rules for one class against the rest. Labels are taken from the rarest to the
-commonest, as Cohen (1995) does: rules for each against all that are commoner, and the commonest is
-what is left. Probabilities are those of the rules that a row meets, one label after another.
+Wittgenstein learns rules for one class against the rest. As in Cohen (1995), labels are processed
+from the rarest to the most frequent: rules separate each label from all more frequent ones, and the
+most frequent label is the default. Probabilities are computed label by label from the rules that a
+row satisfies.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ __all__ = ["RuleClassifier"]
 
 
 class RuleSet(NamedTuple):
-    """Rules for one label against others: conditions, and counts (others, label) of rows met."""
+    """Rules for one label against others: conditions, and counts of covered rows."""
 
     rules: list[tuple[list[tuple[str, str]], tuple[float, float]]]
     otherwise: tuple[float, float]
 
     def positive(self, frame: pd.DataFrame) -> NDArray[np.float64]:
-        """Probability of the label, by the counts of all rules that a row meets, together."""
+        """Return the probability of the label, from the counts of all rules that cover a row."""
         counts = np.zeros((len(frame), 2))
         for conditions, own in self.rules:
             met = np.ones(len(frame), bool)
@@ -45,7 +46,7 @@ class RuleSet(NamedTuple):
 
 
 def _rule_set(learner: Any) -> RuleSet:
-    """What wittgenstein found, as plain numbers and text."""
+    """Convert a rule set of wittgenstein into plain numbers and text."""
     found = learner.ruleset_
     rules = [
         (
@@ -63,14 +64,14 @@ def _counts(frequencies: Any) -> tuple[float, float]:
 
 
 class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Rules found by RIPPER.
+    """Rule-based classifier learned by RIPPER.
 
     Parameters
     ----------
     k : int, default=2
         Rounds of optimisation.
     n_discretize_bins : int, default=10
-        Quantile bins of columns of numbers.
+        Quantile bins of numeric columns.
     random_state : int, default=0
         Seed of the split into growing and pruning rows.
     """
@@ -81,19 +82,19 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> RuleClassifier:
-        """Learn rules for all labels but the commonest."""
+        """Learn rules for all labels but the most frequent one."""
         try:
             from wittgenstein import RIPPER
         except ImportError:
             raise ImportError(
-                "rules need the package wittgenstein: pip install 'bayes_lcs[rules]'"
+                "base='rules' requires the package wittgenstein: pip install 'bayes_lcs[rules]'"
             ) from None
         y = np.asarray(y)
-        frame = self._binned(X, reset=True)
+        frame = self._bin_columns(X, reset=True)
         self.classes_, counts = np.unique(y, return_counts=True)
         self.order_ = np.argsort(counts, kind="stable")
         self.rules_ = []
-        rows = np.ones(len(y), bool)
+        rows = np.ones(len(y), bool)  # rows of labels without rules so far
         for place in self.order_[:-1]:
             learner = RIPPER(k=self.k, n_discretize_bins=None, random_state=self.random_state)
             positive = y[rows] == self.classes_[place]
@@ -105,11 +106,11 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each label, from those of the rules met."""
+        """Return the probability of each label, from the rules that cover a row."""
         check_is_fitted(self)
-        frame = self._binned(X, reset=False)
+        frame = self._bin_columns(X, reset=False)
         found = np.zeros((len(frame), len(self.classes_)))
-        left = np.ones(len(frame))
+        left = np.ones(len(frame))  # probability of all labels that follow
         for place, rules in zip(self.order_, self.rules_, strict=False):
             own = rules.positive(frame)
             found[:, place] = left * own
@@ -118,11 +119,11 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable label."""
+        """Return the most probable label."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def _binned(self, X: Any, *, reset: bool) -> pd.DataFrame:
-        """Columns as text, numbers by bins: Wittgenstein's own binning goes cell by cell."""
+    def _bin_columns(self, X: Any, *, reset: bool) -> pd.DataFrame:
+        """Convert columns to text and bin numbers; wittgenstein's own binning is slow."""
         frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
         if reset:
             self.edges_ = [self._edges(frame.iloc[:, f]) for f in range(frame.shape[1])]

@@ -1,7 +1,7 @@
-"""A fitted ensemble as a file, and back: skops, which knows no pickle.
+"""Save and load fitted ensembles with skops, without pickle.
 
-Types that neither skops nor `bayes_lcs.runtime.estimator_io` trusts are refused; what else a base
-learner needs has to be named when the file is read.
+Types that neither skops nor `bayes_lcs.runtime.estimator_io` trusts are refused; other types of a
+base learner must be named when the file is loaded.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ FITTED = ("classes_", "estimators_", "parts_", "n_features_in_")
 
 
 def save_ensemble(classifier: PartialScanClassifier, path: str | PathLike[str]) -> None:
-    """Write settings, models and the story of the scan, atomically, with a checksum."""
+    """Write parameters, models and the scan record, atomically, with a checksum."""
     from skops import io
 
-    settings = {**classifier.get_params(deep=False), "executor": None}  # workers are no settings
+    settings = {**classifier.get_params(deep=False), "executor": None}  # workers cannot be saved
     if callable(settings["benefit"]) or (
         isinstance(settings["benefit"], dict) and any(map(callable, settings["benefit"].values()))
     ):
         raise TypeError(
-            "a benefit that is a function cannot be saved; give it as a matrix or as columns, or "
+            "a benefit that is a function cannot be saved; use a matrix or columns instead, or "
             "set benefit=None, save, and set it again after loading"
         )
     pairs = None
@@ -56,13 +56,13 @@ def save_ensemble(classifier: PartialScanClassifier, path: str | PathLike[str]) 
         settings["benefit"] = None
     if not isinstance(settings["random_state"], int):
         settings["random_state"] = None
-    story = classifier.scan_
+    record = classifier.scan_
     scan = {
-        **vars(story),
-        "trace": story.trace.to_dict("list"),
-        "caveats": list(story.caveats),
-        "remarks": list(story.remarks),
-        "performance": None if story.performance is None else asdict(story.performance),
+        **vars(record),
+        "trace": record.trace.to_dict("list"),
+        "caveats": list(record.caveats),
+        "remarks": list(record.remarks),
+        "performance": None if record.performance is None else asdict(record.performance),
     }
     described = {
         "kind": KIND,
@@ -85,20 +85,20 @@ def save_ensemble(classifier: PartialScanClassifier, path: str | PathLike[str]) 
 def load_ensemble(
     kind: type[PartialScanClassifier], path: str | PathLike[str], trusted: Iterable[str] = ()
 ) -> PartialScanClassifier:
-    """The classifier that `save_ensemble` wrote."""
+    """Load a classifier written by `save_ensemble`."""
     source = verify_checksum(path)
     with source.open("rb") as stream:
         is_zip = stream.read(len(_ZIP)) == _ZIP
     if not is_zip:
-        raise DataError(f"this is no file of a {KIND}: it is no zip file", file=str(source))
+        raise DataError(f"this is not a saved {KIND}: it is not a zip file", file=str(source))
     verify_appended_checksum(source)
     with source.open("rb") as stream, as_data_errors(source, KIND):
-        return _restored(kind, load_trusted(stream, trusted, advice=ADVICE))
+        return _restore_classifier(kind, load_trusted(stream, trusted, advice=ADVICE))
 
 
-def _restored(kind: type[PartialScanClassifier], described: Any) -> PartialScanClassifier:
+def _restore_classifier(kind: type[PartialScanClassifier], described: Any) -> PartialScanClassifier:
     if not isinstance(described, dict) or described.get("kind") != KIND:
-        raise DataError(f"this file holds no {KIND}")
+        raise DataError(f"this file does not contain a {KIND}")
     settings = {**described["settings"], "executor": None}
     if described["benefit_pairs"] is not None:
         settings["benefit"] = {
@@ -110,21 +110,21 @@ def _restored(kind: type[PartialScanClassifier], described: Any) -> PartialScanC
     if described["feature_names"]:
         classifier.feature_names_in_ = np.array(described["feature_names"], dtype=object)
     classifier._spec = _restore_input(described["input"])
-    story = {**described["scan"], "trace": pd.DataFrame(described["scan"]["trace"])}
+    record = {**described["scan"], "trace": pd.DataFrame(described["scan"]["trace"])}
     # Files of version 0.1 have neither.
     for name in ("caveats", "remarks"):
-        story[name] = tuple(story.get(name, ()))
-    if story.get("performance") is not None:
-        performance = story["performance"]
+        record[name] = tuple(record.get(name, ()))
+    if record.get("performance") is not None:
+        performance = record["performance"]
         if performance.get("interval") is not None:
             performance["interval"] = tuple(performance["interval"])
-        story["performance"] = Performance(**performance)
-    classifier._tell(Scan(**story))
+        record["performance"] = Performance(**performance)
+    classifier._set_scan(Scan(**record))
     return classifier
 
 
 def _describe_input(spec: InputSpec) -> dict[str, Any]:
-    """Return plain values; texts become one string, since skops writes a node for each object."""
+    """Return plain values; texts are one JSON string, since skops writes a node for each object."""
     columns = None if spec.columns is None else list(spec.columns)
     texts = [sorted(spec.texts[name]) if name in spec.texts else None for name in spec.text]
     options = spec.options

@@ -1,4 +1,4 @@
-"""Rows in disjoint parts: of arrays here, of files by `bayes_lcs.io.shards`."""
+"""Disjoint parts of the rows of arrays and of files (`bayes_lcs.io.shards`)."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ __all__ = [
     "RowPart",
     "check_finite",
     "choose_num_parts",
-    "part_of_shard",
-    "rows_of_part",
-    "thin",
+    "part_from_shard",
+    "sample_part",
+    "select_rows",
 ]
 
 PART_ROWS, PART_ROWS_PER_CLASS = 1000, 200
-"""Rows of a part, and for each class, at least: with fewer a model is of little use."""
+"""Minimum number of rows per part, and per class; with fewer rows models are of little use."""
 
 MIN_PARTS, MAX_PARTS = 16, 128
-"""Fewer parts save nothing, since a dozen must agree; with more, parts grow instead."""
+"""Minimum number of parts, since about a dozen must agree; maximum, above which parts grow."""
 
 VALIDATION_SHARE = 0.2
-"""Rows of an array that are held out for validation, at most."""
+"""Maximum share of the rows of an array that is held out for validation."""
 
 
 def choose_num_parts(num_rows: int, num_classes: int) -> int:
     """Return the number of parts for ``n_partitions="auto"``; 1 means one model of all rows.
 
-    A part has at least 1,000 rows, and 200 for each class. There are at most 128 parts. Rows that
-    do not make 16 parts (16,000 for up to five classes) are not divided.
+    A part has at least 1,000 rows, and 200 for each class. There are at most 128 parts. Data that
+    are too small for 16 parts (16,000 rows for up to five classes) are not divided.
 
     Examples
     --------
@@ -53,12 +53,11 @@ def choose_num_parts(num_rows: int, num_classes: int) -> int:
 
 
 class RowPart(NamedTuple):
-    """Rows with a label, and which part they are.
+    """Labelled rows of a part.
 
-    ``rows`` are their places after ``first_row`` if they do not follow one another; ``texts`` the
-    distinct texts of columns that hold text; ``blocks`` the block of the file that each row was
-    read from, if rows were read in blocks; ``kept`` the places in ``y`` of the rows that ``X``
-    holds, if not all.
+    ``rows`` are their row numbers after ``first_row`` if they are not consecutive; ``texts`` the
+    distinct texts of text columns; ``blocks`` the block of the file that each row was read from, if
+    rows were read in blocks; ``sample`` the indices into ``y`` of the rows in ``X``, if not all.
     """
 
     number: int
@@ -68,15 +67,15 @@ class RowPart(NamedTuple):
     rows: NDArray[np.int64] | None = None
     texts: Mapping[Any, Sequence[str]] = MappingProxyType({})
     blocks: NDArray[np.int64] | None = None
-    kept: NDArray[np.int64] | None = None
+    sample: NDArray[np.int64] | None = None
 
 
 class PartSource(Protocol):
-    """Rows that come part by part, and what has been read of them."""
+    """Protocol of sources that yield rows part by part and count what was read."""
 
     @property
     def is_shuffled(self) -> bool:
-        """Whether the order of the parts is random by construction."""
+        """True if the order of the parts is random by construction."""
 
     @property
     def num_parts(self) -> int:
@@ -84,19 +83,19 @@ class PartSource(Protocol):
 
     @property
     def rows_read(self) -> int:
-        """Rows so far."""
+        """Number of rows read so far."""
 
     @property
     def bytes_read(self) -> int | None:
-        """Bytes so far; None of rows in memory."""
+        """Number of bytes read so far; None for rows in memory."""
 
     @property
     def fraction(self) -> float:
-        """The share of all that has been read."""
+        """Share of the data that has been read."""
 
     @property
     def where(self) -> str:
-        """In words, for messages."""
+        """Name of the source, for messages."""
 
     @property
     def validation(self) -> RowPart | None:
@@ -104,38 +103,38 @@ class PartSource(Protocol):
 
     @property
     def num_known(self) -> int:
-        """Parts that were known when the validation rows were chosen, and are not bet on."""
+        """Number of parts known when validation rows were chosen, which are not bet on."""
 
     @property
     def num_empty(self) -> int:
-        """Parts so far that had no labelled rows, and were left out."""
+        """Number of parts so far that had no labelled rows and were skipped."""
 
     def __iter__(self) -> Iterator[RowPart]:
-        """Parts, in the order in which they are read."""
+        """Yield the parts in the order in which they are read."""
 
     def reader(self) -> ShardReader | None:
-        """What reads any part, wherever it is sent, if parts can be read in any order."""
+        """Return a reader that can be sent to workers, if parts can be read in any order."""
 
     def count_more(self, count: ReadCount) -> None:
-        """Add what was read elsewhere."""
+        """Add what workers have read."""
 
     def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
-        """The error that names a place in a part."""
+        """Return the error with the position of a cell in a part."""
 
 
 class ArrayParts:
-    """Labelled rows in memory, cut into parts as `numpy.array_split` cuts them.
+    """Labelled rows in memory, split into parts by `numpy.array_split`.
 
     Parameters
     ----------
     X, y
         The rows and their labels.
     rows
-        The places of the rows to learn from, in the order in which they are cut.
+        Indices of the training rows, in the order in which they are split.
     held_out
-        The places of the validation rows.
+        Indices of the validation rows.
     text
-        Columns that hold text.
+        Text columns.
     num_parts
         Number of parts.
     order
@@ -143,9 +142,9 @@ class ArrayParts:
     is_shuffled
         Whether that order is random, or that of the rows.
     are_neighbours
-        Whether a part holds neighbouring rows.
+        Whether a part consists of neighbouring rows.
     file
-        The file that the rows were read from, all at once.
+        The file from which all rows were read at once.
     """
 
     num_known = num_empty = 0
@@ -176,7 +175,7 @@ class ArrayParts:
 
     @property
     def fraction(self) -> float:
-        """The share of the rows that has been handed over, or of the file that has been read."""
+        """Share of the rows that was yielded, or of the file that was read."""
         return self.rows_read / len(self._y) if self._file is None else self._file.fraction
 
     def __iter__(self) -> Iterator[RowPart]:
@@ -185,7 +184,7 @@ class ArrayParts:
             if self._file is None:
                 self.rows_read += len(rows)
             part = self._part(number, rows)
-            # Neighbours may be alike: a part tells no more than a block of a file.
+            # Neighbouring rows may be similar: a part is then treated like a block of a file.
             blocks = np.full(len(rows), number) if self._are_neighbours else None
             yield part._replace(blocks=blocks)
 
@@ -195,14 +194,14 @@ class ArrayParts:
         return RowPart(number, 0, X, self._y[rows], places, distinct_texts(X, self._text))
 
     def reader(self) -> ShardReader | None:
-        """Return None: rows in memory are sent."""
+        """Return None: rows in memory are sent to workers."""
         return None
 
     def count_more(self, count: ReadCount) -> None:
-        """Count nothing: nothing is read elsewhere."""
+        """Do nothing: workers read nothing."""
 
     def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
-        """Return the error that names a row, counted from 0, or the line of the file."""
+        """Return the error with the row, counted from 0, or the line of the file."""
         if self._file is not None:
             return self._file.error(part, row, column, message)
         row = row if part.rows is None else int(part.rows[row])
@@ -210,7 +209,7 @@ class ArrayParts:
 
 
 def check_finite(part: RowPart, error: Callable[..., DataError]) -> None:
-    """Name the cell here: what a learner says of it names neither file nor line."""
+    """Raise an error for infinite numbers; a learner's own error would lack file and line."""
     for name, column in part.X.items():
         infinite = np.isinf(column.to_numpy()) if column.dtype.kind == "f" else np.zeros(0)
         if infinite.any():
@@ -218,15 +217,15 @@ def check_finite(part: RowPart, error: Callable[..., DataError]) -> None:
                 part,
                 int(np.argmax(infinite)),
                 str(name),
-                "the number is infinite; correct it, list it in missing_values=, or take all "
-                f"for names with categorical=[{name!r}]",
+                "the number is infinite; correct it, list it in missing_values=, or treat the "
+                f"column as categorical with categorical=[{name!r}]",
             )
 
 
 class FilePartSource:
-    """A file in parts; up to half of the rows of the first are held out for validation.
+    """Parts of a file; up to half of the rows of the first are held out for validation.
 
-    ``validation_size`` is the largest number of those rows, ``seed`` that of their choice.
+    ``validation_size`` is the maximum number of validation rows, ``seed`` the seed of their choice.
     """
 
     num_known = 1
@@ -237,16 +236,16 @@ class FilePartSource:
         self._shards, self.where, self._label = shards, name, label
         self._size, self._seed = validation_size, seed
         self.validation: RowPart | None = None
-        self.places = np.arange(0)  # of the rows of a file that is read at once
+        self.places = np.arange(0)  # row numbers of a file that is read at once
 
     @property
     def num_empty(self) -> int:
-        """Parts so far that had no labelled rows, and were left out."""
+        """Number of parts so far that had no labelled rows and were skipped."""
         return self._shards.count.num_empty
 
     @property
     def is_shuffled(self) -> bool:
-        """Whether the order of the parts is random by construction."""
+        """True if the order of the parts is random by construction."""
         return self._shards.is_shuffled
 
     @property
@@ -256,17 +255,17 @@ class FilePartSource:
 
     @property
     def rows_read(self) -> int:
-        """Rows so far."""
+        """Number of rows read so far."""
         return self._shards.count.num_rows
 
     @property
     def bytes_read(self) -> int | None:
-        """Bytes so far."""
+        """Number of bytes read so far."""
         return self._shards.count.num_bytes
 
     @property
     def fraction(self) -> float:
-        """Rows over all rows where their number is known, else bytes over all bytes."""
+        """Share of the rows if their number is known, otherwise share of the bytes."""
         count = self._shards.count
         if self._shards.num_rows is not None:
             return count.num_rows / self._shards.num_rows
@@ -274,13 +273,13 @@ class FilePartSource:
 
     def __iter__(self) -> Iterator[RowPart]:
         self.validation = None
-        for number, part in enumerate(map(part_of_shard, self._shards)):
+        for number, part in enumerate(map(part_from_shard, self._shards)):
             check_finite(part, self.error)
             yield part if number else self._hold_out(part)
 
     def read_whole(self) -> RowPart:
         """Return all rows of a file that is read at once."""
-        (part,) = map(part_of_shard, self._shards)
+        (part,) = map(part_from_shard, self._shards)
         check_finite(part, self.error)
         self.places = np.arange(len(part.y)) if part.rows is None else part.rows
         return part
@@ -291,24 +290,24 @@ class FilePartSource:
         if not size or self._shards.num_shards == 1:
             return first
         order = np.random.default_rng(self._seed).permutation(len(first.y))
-        self.validation = rows_of_part(first, np.sort(order[:size]))
-        return rows_of_part(first, np.sort(order[size:]))
+        self.validation = select_rows(first, np.sort(order[:size]))
+        return select_rows(first, np.sort(order[size:]))
 
     def reader(self) -> ShardReader | None:
-        """What reads any part, wherever it is sent, if parts can be read in any order."""
+        """Return a reader that can be sent to workers, if parts can be read in any order."""
         return self._shards.reader()
 
     def count_more(self, count: ReadCount) -> None:
-        """Add what was read elsewhere."""
+        """Add what workers have read."""
         self._shards.count.add(count)
 
     def error(self, part: RowPart, row: int, column: str | None, message: str) -> DataError:
-        """The error that names the file, the line and the column; that of the labels by default."""
+        """Return the error with file, line and column, by default the label column."""
         column = self._label if column is None else column
         return self._shards.error(part, row, column, message)
 
 
-def part_of_shard(shard: Shard) -> RowPart:
+def part_from_shard(shard: Shard) -> RowPart:
     """Return the rows of a shard as a part."""
     text = [name for name, kind in shard.frame.dtypes.items() if kind.kind == "O"]
     texts = distinct_texts(shard.frame, text)
@@ -323,7 +322,7 @@ def part_of_shard(shard: Shard) -> RowPart:
     )
 
 
-def rows_of_part(part: RowPart, rows: NDArray[np.int64]) -> RowPart:
+def select_rows(part: RowPart, rows: NDArray[np.int64]) -> RowPart:
     """Return some rows of a part."""
     X = take_rows(part.X, rows)
     places = rows if part.rows is None else part.rows[rows]
@@ -332,10 +331,10 @@ def rows_of_part(part: RowPart, rows: NDArray[np.int64]) -> RowPart:
     return RowPart(part.number, part.first_row, X, part.y[rows], places, texts, blocks)
 
 
-def thin(part: RowPart, size: int, seed: int) -> RowPart:
-    """Return a part of which ``X`` holds a few random rows only, in random order; one at least."""
+def sample_part(part: RowPart, size: int, seed: int) -> RowPart:
+    """Return a part with a random sample of its rows in ``X``, in random order; at least one."""
     size = max(size, 1)
-    if part.kept is not None:
-        return part._replace(X=take_rows(part.X, slice(size)), kept=part.kept[:size])
+    if part.sample is not None:
+        return part._replace(X=take_rows(part.X, slice(size)), sample=part.sample[:size])
     rows = np.random.default_rng((seed, part.number)).permutation(len(part.y))[:size]
-    return part._replace(X=take_rows(part.X, rows), kept=rows)
+    return part._replace(X=take_rows(part.X, rows), sample=rows)

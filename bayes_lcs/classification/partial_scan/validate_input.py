@@ -1,8 +1,8 @@
-"""Check the rows and labels that an ensemble learns from and predicts for.
+"""Validate the rows and labels for training and prediction of an ensemble.
 
-Rows become an array of numbers, or a frame with float64 columns and columns of text (None where a
-cell is missing). The type of a column follows the rule of the package; texts that mean "missing"
-are missing cells here, too.
+Rows become an array of numbers, or a frame with float64 columns and text columns (None where a cell
+is missing). Column types and missing cells follow the rules of the package (`io.column_types`,
+`io.options`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from bayes_lcs.core.errors import DataError, DataWarning
+from bayes_lcs.core.errors import DataError, DataWarning, plural
 from bayes_lcs.core.escape import visible
 from bayes_lcs.io.column_types import (
     ColumnType,
@@ -55,25 +55,26 @@ __all__ = [
 ]
 
 MAX_TEXTS = 100_000
-"""Of a column with more distinct texts, such as an identifier, none is reported as unseen."""
+"""Maximum number of texts remembered per column; larger columns, such as identifiers, are not
+checked for unseen texts."""
 
 
 @dataclass
 class InputSpec:
-    """The columns that an ensemble was fitted to.
+    """Columns that an ensemble was fitted to.
 
     Attributes
     ----------
     columns
         Names of the columns; None if the rows were an array.
     text
-        Columns of text; others hold numbers.
+        Text columns; others are numeric.
     texts
-        For each column of text the texts that were learned from; columns with too many are absent.
+        Texts of the training rows by text column; columns with too many are absent.
     other_columns
-        Columns of the file that were not learned from, such as the label.
+        Columns of the file that are not features, such as the label.
     missing_values, options
-        How the file was read; files to predict for are read likewise.
+        Reader options of the training file; files to predict are read likewise.
     """
 
     columns: tuple[Any, ...] | None = None
@@ -83,19 +84,19 @@ class InputSpec:
     missing_values: Any = None
     options: CsvOptions = DEFAULT_CSV
 
-    def learn_texts(self, found: Mapping[Any, Iterable[str]]) -> None:
-        """Add texts that were learned from."""
-        for name, texts in found.items():
+    def learn_texts(self, texts_by_column: Mapping[Any, Iterable[str]]) -> None:
+        """Add texts of training rows."""
+        for name, texts in texts_by_column.items():
             known = self.texts.setdefault(name, set())
             if len(known) <= MAX_TEXTS:
                 known.update(texts)
 
     def finish(self) -> None:
-        """Forget the texts of columns that have too many."""
+        """Remove the texts of columns that have too many."""
         self.texts = {name: own for name, own in self.texts.items() if len(own) <= MAX_TEXTS}
 
     def rule(self, name: Any) -> MissingRule:
-        """Return which texts mean "missing" in a column."""
+        """Return the rule for missing cells in a column."""
         given, name = self.missing_values, str(name)
         if isinstance(given, Mapping):
             given = {name: given[name]} if name in given else None
@@ -103,9 +104,9 @@ class InputSpec:
 
 
 class LabelledRows(NamedTuple):
-    """Rows to learn from.
+    """Training rows.
 
-    ``y`` has the type of the labels; where ``is_known`` is false, the label is missing.
+    ``y`` has the type of the labels; where ``is_known`` is False, the label is missing.
     """
 
     X: Any
@@ -116,8 +117,8 @@ class LabelledRows(NamedTuple):
 
 
 def check_labelled_rows(estimator: Any, X: Any, y: Any, allow_nan: bool) -> LabelledRows:
-    """Check rows and labels to learn from, as scikit-learn does."""
-    # Reading a file has announced its missing cells.
+    """Validate training rows and labels, as scikit-learn does."""
+    # Missing cells of files were reported when the file was read.
     notes = Notes(counts_empty=not is_streamed(X))
     X = as_frame(X)
     if not isinstance(X, pd.DataFrame):
@@ -133,7 +134,7 @@ def check_labelled_rows(estimator: Any, X: Any, y: Any, allow_nan: bool) -> Labe
         return LabelledRows(X, labels, is_known, InputSpec(), notes)
     if X.columns.has_duplicates:
         twice = X.columns[X.columns.duplicated()][0]
-        raise ValueError(f"X has two columns named {twice!r}; rename one")
+        raise ValueError(f"X has two columns named {twice!r}; rename one of them")
     labels, is_known = _check_labels(y, notes)
     check_consistent_length(X, labels)
     _check_shape(X)
@@ -144,7 +145,7 @@ def check_labelled_rows(estimator: Any, X: Any, y: Any, allow_nan: bool) -> Labe
 
 
 def check_known_rows(estimator: Any, X: Any, spec: InputSpec, allow_nan: bool) -> Any:
-    """Check rows to predict for: frames, Arrow tables, paths of files, or arrays."""
+    """Validate rows to predict: frames, Arrow tables, paths of files, or arrays."""
     path = Path(X).expanduser() if isinstance(X, str | PathLike) else Path()
     file = path.name if path.is_file() else None
     if spec.columns is None:
@@ -163,7 +164,9 @@ def check_known_rows(estimator: Any, X: Any, spec: InputSpec, allow_nan: bool) -
         absent = [name for name in names if name not in X.columns]
         if absent:
             raise DataError(
-                "the classifier needs this column; it is not there", file=file, column=absent[0]
+                "the classifier needs this column, but it does not exist",
+                file=file,
+                column=absent[0],
             )
     if not isinstance(X, pd.DataFrame):
         if not spec.text:
@@ -185,12 +188,12 @@ def check_known_rows(estimator: Any, X: Any, spec: InputSpec, allow_nan: bool) -
 
 
 def take_rows(X: Any, rows: Any) -> Any:
-    """Return some rows of an array or a frame."""
+    """Return rows of an array or a frame."""
     return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
 
 
 def distinct_texts(X: Any, text: Iterable[Any]) -> dict[Any, list[str]]:
-    """Return the distinct texts of some columns of a frame.
+    """Return the distinct texts of columns of a frame.
 
     Examples
     --------
@@ -201,13 +204,13 @@ def distinct_texts(X: Any, text: Iterable[Any]) -> dict[Any, list[str]]:
 
 
 def _select_columns(X: pd.DataFrame, spec: InputSpec, names: Mapping[str, Any]) -> pd.DataFrame:
-    """Rename columns such as 0 to "0"; drop an index and the file's other columns."""
+    """Match column names by text (0 and "0"); drop an index and the file's other columns."""
     X = X.set_axis([names.get(str(name), name) for name in X.columns], axis=1)
     known = set(names.values())
     index = [name for name in X.columns[:1] if is_index_name(name)]
     others = [name for name in X.columns if str(name) in spec.other_columns or name in index]
     X = X.drop(columns=[name for name in others if name not in known])
-    # A file need not have its columns in the same order; frames do, by scikit-learn's rule.
+    # The columns of files may be in any order; those of frames may not, by scikit-learn's rule.
     if spec.other_columns and set(X.columns) == known:
         X = X[list(spec.columns or ())]
     return X
@@ -221,12 +224,12 @@ def _check_shape(X: pd.DataFrame) -> None:
 
 
 def _is_series(y: Any) -> bool:
-    """Return whether labels are a column of a frame, in which cells may be missing."""
+    """Return whether labels are a column of a frame, which may have missing cells."""
     return type(y).__module__.startswith(("pandas.", "polars.", "pyarrow."))
 
 
 def _check_labels(y: Any, notes: Notes) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return labels as an array of their type, and which of them are not missing."""
+    """Return labels as an array of their type, and a mask of those that are not missing."""
     if hasattr(y, "to_pandas"):
         y = y.to_pandas()
     if not isinstance(y, pd.Series):
@@ -257,7 +260,7 @@ def _check_labels(y: Any, notes: Notes) -> tuple[NDArray[Any], NDArray[np.bool_]
 
 
 def _column_type(column: pd.Series) -> ColumnType | None:
-    """Return the type of a column of a frame; None if it has no cells that are not missing."""
+    """Return the type of a column of a frame; None if all cells are missing."""
     if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype.kind == "O":
         return _values_type(pd.unique(column.dropna()))
     kinds: dict[str, ColumnType] = {"b": "boolean", "i": "integer", "u": "integer", "f": "float"}
@@ -295,16 +298,16 @@ def _texts(column: pd.Series, rule: MissingRule, notes: Notes) -> NDArray[Any]:
     codes, values = pd.factorize(column)
     names = [value_name(value) for value in values]
     _count_missing(notes, str(column.name), names, codes, rule)
-    kept = [None if rule.matches(name) else name for name in names]
-    return np.array([*kept, None], dtype=object)[codes]  # the last entry serves code -1
+    texts = [None if rule.matches(name) else name for name in names]
+    return np.array([*texts, None], dtype=object)[codes]  # the last entry serves code -1
 
 
 def _numbers(column: pd.Series, rule: MissingRule, notes: Notes, error: Any) -> NDArray[np.float64]:
-    """Return float64 numbers; texts are accepted if they spell numbers, as in a CSV file."""
+    """Return float64 numbers; texts are parsed as numbers, as in a CSV file."""
     if not isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.kind in "biuf":
         numbers = column.to_numpy(np.float64, na_value=np.nan)
         notes.count_missing(str(column.name), "", int(np.isnan(numbers).sum()))
-        return _without_listed(numbers, rule)
+        return _mask_listed(numbers, rule)
     codes, values = pd.factorize(column)
     names = [value_name(value) for value in values]
     numbers = np.full(len(names) + 1, np.nan)  # the last entry serves code -1
@@ -315,18 +318,18 @@ def _numbers(column: pd.Series, rule: MissingRule, notes: Notes, error: Any) -> 
         kind = None if rule.matches(name) else infer_text_type([name])
         if kind == "text":
             raise error(
-                f"the cell is {visible(name, 60)!r}, but the classifier learned numbers in this "
-                "column; correct the cell, or fit with categorical= if the column is text",
+                f"the cell is {visible(name, 60)!r}, but the column was numeric in training; "
+                "correct the cell, or fit with categorical= if the column is text",
                 row=int(np.argmax(codes == code)),
                 column=str(column.name),
             )
         if kind is not None:
             numbers[code] = float(convert_texts([name], kind)[0])
     _count_missing(notes, str(column.name), names, codes, rule)
-    return _without_listed(numbers, rule)[codes]
+    return _mask_listed(numbers, rule)[codes]
 
 
-def _without_listed(numbers: NDArray[np.float64], rule: MissingRule) -> NDArray[np.float64]:
+def _mask_listed(numbers: NDArray[np.float64], rule: MissingRule) -> NDArray[np.float64]:
     listed = rule.numbers
     return np.where(np.isin(numbers, listed), np.nan, numbers) if listed else numbers
 
@@ -341,7 +344,7 @@ def _count_missing(
 
 
 def _warn_of_unseen(X: pd.DataFrame, spec: InputSpec, file: str | None) -> None:
-    """Warn of texts that were not learned from."""
+    """Warn of texts that were not seen in training."""
     unseen: dict[Any, Counter[str]] = {}
     for name, known in spec.texts.items():
         counts = X[name].value_counts()
@@ -352,16 +355,15 @@ def _warn_of_unseen(X: pd.DataFrame, spec: InputSpec, file: str | None) -> None:
         return
     where = f"{file}: " if file else ""
     shown = [
-        f"column {name!r} {found.total():,} cells ("
+        f"column {name!r} {plural(found.total(), 'cell')} ("
         + ", ".join(repr(visible(text, 40)) for text in list(found)[:3])
         + (", …)" if len(found) > 3 else ")")
         for name, found in list(unseen.items())[:8]
     ]
     if len(unseen) > 8:
-        shown.append(f"{len(unseen) - 8} more columns")
+        shown.append(plural(len(unseen) - 8, "more column"))
     warnings.warn(
-        f"{where}values that the classifier has not seen say nothing about the label: "
-        + "; ".join(shown),
+        f"{where}values that were not seen in training are ignored: " + "; ".join(shown),
         DataWarning,
         stacklevel=5,
     )

@@ -1,1 +1,1 @@
-"""Rows without groups: integer codes in memory or on disk, and random samples of them."""
+"""Encode rows without groups, in memory or on disk, and draw random samples of them."""

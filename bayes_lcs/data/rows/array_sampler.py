@@ -1,4 +1,4 @@
-"""Rows in a random order: of arrays and frames here, of files by `bayes_lcs.io.sampler`."""
+"""Sample rows of arrays and frames in random order; for files see `bayes_lcs.io.sampler`."""
 
 from __future__ import annotations
 
@@ -40,44 +40,44 @@ def row_source(
 ) -> RowSource:
     r"""Return rows in a random order, from memory, files, Arrow data sets or Dask dataframes.
 
-    Files are read batch by batch and never held in memory as a whole: one pass counts the rows,
-    finds the type and the categories of every column, and keeps the rows that come first in the
-    random order, as many as ``memory`` holds. Asking for more rows takes another pass. Categories
-    are those of all rows, so that no later sample holds a new one.
+    Files are read batch by batch and never completely in memory: one pass counts the rows, finds
+    the type and the categories of every column, and stores the first rows of the random order, as
+    many as fit into ``memory``. More rows require another pass. Categories are those of all rows,
+    so that later samples have no new ones.
 
     Parameters
     ----------
     data
-        A NumPy array, a pandas frame, a SciPy sparse matrix; or what is read in batches: the path
-        of a CSV or Parquet file, or of a folder of such files (in the order of their names),
+        A NumPy array, a pandas frame, a SciPy sparse matrix; or data that are read in batches: the
+        path of a CSV or Parquet file, or of a folder of such files (in the order of their names),
         several paths, a polars frame, a ``pyarrow.Table`` or ``pyarrow.dataset.Dataset``, a Dask
-        dataframe (a partition at a time).
+        dataframe (partition by partition).
     y
-        The target of an array, one entry a row.
+        The target of an array, one entry per row.
     target
-        The target column of a frame or file, which then is not a feature.
+        The target column of a frame or file, which is then not a feature.
     features, ignore
-        The columns to use, or those to leave out, of a frame or file.
+        The columns of a frame or file to use, or to ignore.
     kind : {"categories", "numbers"}
-        How columns of files are read: as Categorical columns of a frame whose categories have the
-        column's type, or as an array of floats with NaN for missing cells. ``"numbers"`` takes the
-        numeric columns and names the others in a note, unless ``features`` says which to take. Data
-        in memory keeps its types, but text columns of a frame become Categorical.
+        Representation of the columns of files: Categorical columns of a frame whose categories have
+        the type of the column, or an array of floats with NaN for missing cells. ``"numbers"`` uses
+        the numeric columns and lists the others in a note, unless ``features`` selects columns.
+        Data in memory keep their types, but text columns of a frame become Categorical.
     categorical
-        Columns that are categories although they hold many numbers that are not whole; True for
-        all. Without it such a column of a file is refused.
+        Columns to treat as categories although they have many non-integer numbers; True for all.
+        Without it such a column of a file is an error.
     missing_values
-        Texts that mean "missing", as in `bayes_lcs.read_grouped`.
+        Markers of missing values, as in `bayes_lcs.read_grouped`.
     encoding, delimiter, header
-        Of text files, as in `bayes_lcs.read_grouped`.
+        Options for text files, as in `bayes_lcs.read_grouped`.
     values
-        The values of every column of a file, in the order of their codes, as another source has
-        them in ``categories``; any other value is then an error.
+        The values of every column of a file in the order of their codes, such as ``categories`` of
+        another source; any other value is an error.
     memory
-        Bytes of file rows to keep between samples.
+        Bytes of file rows to store between samples.
     seed
-        Seed of the random order. The same rows in the same order, from whatever kind of source,
-        give the same samples.
+        Seed of the random order. The same rows in the same order give the same samples, whatever
+        the kind of source.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def row_source(
         return data
     if is_streamed(data):
         if y is not None:
-            raise DataError("y= is for arrays; name the target column of a file with target=")
+            raise DataError("y= is for arrays; set the target column of a file with target=")
         return FileSampler(
             data,
             target=target,
@@ -109,7 +109,7 @@ def row_source(
 
 
 class ArraySampler(RowSource):
-    """Rows of an array, a frame or a sparse matrix; `row_source` explains the parameters."""
+    """Rows of an array, a frame or a sparse matrix; see `row_source` for the parameters."""
 
     def __init__(
         self,
@@ -125,7 +125,9 @@ class ArraySampler(RowSource):
         if hasattr(data, "iloc"):
             data, y = _split_frame(data, y, target, features, ignore)
         elif target is not None or features is not None or as_list(ignore):
-            raise DataError("target=, features= and ignore= name columns of a frame or a file")
+            raise DataError(
+                "target=, features= and ignore= require a frame or a file with column names"
+            )
         elif hasattr(data, "tocsr"):
             data = data.tocsr()
         else:
@@ -145,7 +147,7 @@ class ArraySampler(RowSource):
 
     @property
     def parts(self) -> list[SourcePart]:
-        """The data as one part."""
+        """Name, rows and bytes of the data, as one part."""
         data = self._data
         if hasattr(data, "memory_usage"):
             size = int(data.memory_usage(index=False, deep=True).sum())
@@ -154,7 +156,7 @@ class ArraySampler(RowSource):
         return [SourcePart("memory", self.num_rows, size)]
 
     def needs_pass(self, stop: int) -> bool:  # noqa: ARG002
-        """Return False: nothing is read."""
+        """Return False: all rows are in memory."""
         return False
 
     def values(
@@ -173,7 +175,7 @@ class ArraySampler(RowSource):
         return list(values.values())
 
     def take(self, start: int, stop: int) -> Rows:
-        """Return the rows at the places ``start`` to ``stop`` of the random order."""
+        """Return the rows ``start`` to ``stop`` of the random order."""
         self._check_places(start, stop)
         places = self._order[start:stop]
         data = self._data
@@ -187,7 +189,9 @@ def _split_frame(
     """Return the features and the target of a pandas frame."""
     if frame.columns.has_duplicates:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise DataError("the frame has two columns of this name; rename one", column=str(twice))
+        raise DataError(
+            "the frame has two columns with this name; rename one of them", column=str(twice)
+        )
     keep = [*as_list(features or ()), *([] if target is None else [target])]
     frame = set_index_aside(frame, keep)
     names = [str(name) for name in frame.columns]

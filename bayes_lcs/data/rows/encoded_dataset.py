@@ -1,9 +1,9 @@
-"""Encoded rows of files larger than memory, as blocks on disk.
+"""Encode rows of files larger than memory as shards on disk.
 
-One pass over the files encodes their rows block by block and learns the values of every column.
-The final codes are known only when the last file has been read: the map to them is written beside
-the blocks as JSON, and whoever reads a block applies it. The folder can be opened again, and other
-files can be encoded alike.
+One pass over the files encodes their rows and learns the values of every column. The final codes
+are known only after the last file: the map to them is stored as JSON next to the shards, and is
+applied when a shard is read. The folder can be opened again, and other files can be encoded with
+the same codes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BLOCK_ROWS = 1 << 16
 
 
 class CodedBlock(NamedTuple):
-    """A block: its file, the number of its rows, and the checksum of its codes."""
+    """Shard of encoded rows: its file, number of rows, and checksum."""
 
     file: str
     num_rows: int
@@ -42,16 +42,16 @@ class CodedBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class CodedFiles:
-    """Tables as blocks of codes, made by `bayes_lcs.code_files`.
+    """Tables as shards of codes on disk, created by `bayes_lcs.code_files`.
 
     Attributes
     ----------
     blocks
-        In the order of the rows.
+        The shards in the order of the rows.
     values
-        For each column, its name and its values in the order of their final codes.
+        Values of each column by name, in the order of their final codes.
     final_codes
-        For each column, from the codes of the blocks to the final ones; the last is for -1.
+        For each column, the map from stored codes to final codes; the last entry is for -1.
     """
 
     blocks: list[CodedBlock]
@@ -60,12 +60,12 @@ class CodedFiles:
 
     @property
     def num_rows(self) -> int:
-        """Number of rows of all blocks."""
+        """Number of rows of all shards."""
         return sum(block.num_rows for block in self.blocks)
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> CodedFiles:
-        """Open what `bayes_lcs.code_files` wrote into a folder, wherever that is now."""
+        """Open a folder written by `bayes_lcs.code_files`; it may have been moved."""
         path = Path(folder, DICTIONARY)
         try:
             written = json.loads(verify_checksum(path).read_text(encoding="utf-8"))
@@ -74,14 +74,16 @@ class CodedFiles:
             codes = tuple(np.array(table, np.int32) for table in written["final_codes"])
         except FileNotFoundError:
             raise DataError(
-                f"there is no {DICTIONARY}: nothing was coded here, or not to the end; code anew",
+                f"there is no {DICTIONARY}: the files were not encoded, or not completely; encode "
+                "them again with code_files",
                 file=str(folder),
             ) from None
         except DataError:
             raise
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(
-                f"the dictionary of the codes is damaged ({error}); code anew", file=str(path)
+                f"the dictionary of the codes is damaged ({error}); encode the files again",
+                file=str(path),
             ) from None
         return cls(blocks, values, codes)
 
@@ -100,7 +102,7 @@ class CodedFiles:
 
     @property
     def reader(self) -> partial[DenseRows]:
-        """Reader of a block, which can be sent to a worker."""
+        """Reader of a shard, which can be sent to a worker."""
         sizes = tuple(max(len(own), 1) for own in self.values.values())
         return partial(read_block, self.final_codes, sizes)
 
@@ -112,26 +114,25 @@ def code_files(
     values: Mapping[str, Sequence[Any]] | None = None,
     block_rows: int = BLOCK_ROWS,
 ) -> CodedFiles:
-    r"""Code rows of categories into blocks on disk, in one pass over them.
+    r"""Encode categorical rows as shards on disk, in one pass.
 
     Parameters
     ----------
     source
-        What :func:`bayes_lcs.row_source` reads in pieces (paths, Arrow data sets, Dask dataframes),
-        or a source of categories that it made, which has options.
+        Data that :func:`bayes_lcs.row_source` reads in batches (paths, Arrow data sets, Dask
+        dataframes), or a source of categories that it returned, with its options.
     folder
-        Where blocks and the dictionary of their codes are written, in files of their own; it must
-        be seen by whoever works on them.
+        Folder for the shards and the dictionary of their codes; all workers need access to it.
     values
-        The values of every column in the order of their codes, such as ``values`` of what was coded
-        before; a value that is not among them is then an error that names its place.
+        The values of every column in the order of their codes, such as ``values`` of another
+        encoded data set; any other value is an error with its position.
     block_rows
-        Rows of each block but the last.
+        Number of rows of each shard except the last.
 
     Returns
     -------
     CodedFiles
-        For `MixtureClusterer.fit_file`; ``CodedFiles.load(folder)`` is the same again.
+        Input of `MixtureClusterer.fit_file`; ``CodedFiles.load(folder)`` opens it again.
 
     Examples
     --------
@@ -148,14 +149,14 @@ def code_files(
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / DICTIONARY).exists():
         raise DataError(
-            f"there is a {DICTIONARY} here already: open it with CodedFiles.load, or choose "
-            "another folder",
+            f"there already is a {DICTIONARY} in this folder: open it with CodedFiles.load, or "
+            "choose another folder",
             file=str(folder),
         )
     if not isinstance(source, FileSampler):
         source = FileSampler(source, values=values)
     elif values is not None:
-        raise ValueError("a source has values of its own: give values= where it is made")
+        raise ValueError("this source has its own values; pass values= to row_source instead")
     blocks = []
     for number, codes in enumerate(rebatch(source.code_blocks(), block_rows)):
         kind = np.min_scalar_type(-int(codes.max(initial=0)) - 1)
@@ -173,20 +174,23 @@ def code_files(
 def read_block(
     final_codes: tuple[NDArray[np.int32], ...], sizes: tuple[int, ...], block: CodedBlock
 ) -> DenseRows:
-    """Return the rows of a block with their final codes; a damaged block is an error.
+    """Return the rows of a shard with their final codes; a damaged shard is an error.
 
-    ``sizes`` are the numbers of final values, which may be fewer than there are codes: ``1`` and
-    ``1.0`` are one value.
+    ``sizes`` are the numbers of final values, which may be smaller than the numbers of stored
+    codes: ``1`` and ``1.0`` are the same value.
     """
     try:
         codes = np.load(block.file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise DataError(
-            f"a block of coded rows cannot be read ({error}); all workers must see this folder",
+            f"a file of encoded rows cannot be read ({error}); all workers need "
+            "access to the folder",
             file=block.file,
         ) from None
     if len(codes) != block.num_rows or _checksum(codes) != block.checksum:
-        raise DataError("a block of coded rows is damaged; fit again", file=block.file)
+        raise DataError(
+            "a file of encoded rows is damaged; encode the files again", file=block.file
+        )
     rows = np.empty(codes.shape, np.min_scalar_type(-max(sizes, default=1) - 1), order="F")
     for f, table in enumerate(final_codes):
         rows[:, f] = table[codes[:, f]]

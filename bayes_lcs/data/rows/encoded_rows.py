@@ -1,4 +1,4 @@
-"""Rows as integer codes: dense, or a sparse matrix of zeros and ones."""
+"""Rows as integer codes: a dense array, or a sparse matrix of zeros and ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ IntArray = NDArray[np.int64]
 
 
 class EncodedColumns(Protocol):
-    """Rows of codes, read column by column."""
+    """Protocol of encoded rows that are accessed by column."""
 
     @property
     def num_rows(self) -> int:
@@ -28,7 +28,7 @@ class EncodedColumns(Protocol):
         """Return the codes of a column, ``(N,)``; -1 is missing."""
 
     def ones(self, feature: int) -> NDArray[Any] | None:
-        """Return the rows of a 0/1 column that hold a one; None if that is not known."""
+        """Return the rows with a one in a 0/1 column; None if they are not indexed."""
 
     def take(self, rows: Any) -> EncodedColumns:
         """Return some of the rows."""
@@ -36,7 +36,7 @@ class EncodedColumns(Protocol):
 
 @dataclass(frozen=True)
 class DenseRows:
-    """An array of codes ``(N, F)``, -1 where a cell is missing; column-major.
+    """Column-major array of codes ``(N, F)``; -1 is missing.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class DenseRows:
         return self.codes[:, feature]
 
     def ones(self, feature: int) -> NDArray[Any] | None:  # noqa: ARG002 - the protocol's
-        """Return None: finding them would take a search."""
+        """Return None: they are not indexed."""
         return None
 
     def take(self, rows: Any) -> DenseRows:
@@ -68,7 +68,7 @@ class DenseRows:
 
 @dataclass(frozen=True)
 class SparseRows:
-    """A sparse matrix of zeros and ones, by columns: each column has two values, none missing.
+    """Sparse matrix of zeros and ones, by columns, without missing cells.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class SparseRows:
 
     @property
     def num_values(self) -> tuple[int, ...]:
-        """Zero and one, in every column."""
+        """Number of values of each column: two, zero and one."""
         return (2,) * int(self.matrix.shape[1])
 
     def column(self, feature: int) -> NDArray[Any]:
@@ -97,7 +97,7 @@ class SparseRows:
         return codes
 
     def ones(self, feature: int) -> NDArray[Any]:
-        """Return the rows of a column that hold a one."""
+        """Return the rows with a one in a column."""
         start, stop = self.matrix.indptr[feature : feature + 2]
         return np.asarray(self.matrix.indices[start:stop])
 

@@ -1,11 +1,11 @@
-"""Sets as points whose distances are those of Jaccard.
+"""MinHash: represent sets as points whose squared distances estimate Jaccard distances.
 
-A hash function orders all items at random; two sets have the same first item with a probability
-that is their Jaccard similarity, the size of their intersection over that of their union (Broder
-1997). One random bit of the first item is kept (Li and König 2010): bits differ with half the
-probability, so that over ``m`` hash functions the points of ``±1 / sqrt(2 m)`` have squared
-distances of which the mean is the Jaccard distance. Whatever clusters points by squared distances
-then clusters sets.
+A hash function orders all items at random; the probability that two sets have the same first item
+is their Jaccard similarity, the size of their intersection over that of their union (Broder 1997).
+Only one random bit of the first item is used (b-bit MinHash, Li and König 2010): bits differ with
+half the probability, so that over ``m`` hash functions the expected squared distance of points of
+``±1 / sqrt(2 m)`` is the Jaccard distance. Methods that cluster points by squared distances can
+thus cluster sets.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ __all__ = ["min_hash"]
 def min_hash(
     X: Any, num_hashes: int = 128, random_state: int | np.random.RandomState | None = None
 ) -> NDArray[np.float32]:
-    """Points for sets, with squared distances that estimate Jaccard distances without bias.
+    """Return points whose squared distances are unbiased estimates of Jaccard distances.
 
     Parameters
     ----------
     X : sparse matrix or array-like of shape (n_samples, n_items)
-        What is not zero is in the set. Two empty sets are equal.
+        Rows are sets; non-zero entries are their items. Two empty sets are equal.
     num_hashes
-        Columns of the result; the standard error of a distance is at most ``num_hashes ** -0.5``.
+        Number of columns; the standard error of a distance is at most ``num_hashes ** -0.5``.
     random_state
-        Seed. Sets hashed with the same seed and the same items can be compared.
+        Seed. Points are comparable if seed and items are the same.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def min_hash(
     for j in range(num_hashes):
         order = rng.randint(0, 2**62, size=sets.shape[1], dtype=np.int64)
         if len(filled):
-            # The lowest bit says nothing about the order.
+            # The lowest bit is independent of the order.
             bits[filled, j] = np.minimum.reduceat(order[sets.indices], starts) & 1
     size = np.float32(1.0 / np.sqrt(2.0 * num_hashes))
     return np.where(bits, size, -size)

@@ -1,4 +1,4 @@
-"""Encode columns in memory as integer codes, by the same rules as columns of files."""
+"""Encode columns in memory as integer codes, with the same rules as for columns of files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayes_lcs.core.errors import DataError, DataWarning, warn_user
+from bayes_lcs.core.errors import DataError, DataWarning, plural, warn_user
 from bayes_lcs.data.rows.encoded_rows import DenseRows, EncodedColumns, SparseRows
 from bayes_lcs.io.column_types import (
     is_null,
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 MAX_SPAN = 1 << 16
-"""Integers within such a span are counted, not sorted."""
+"""Integers in a range up to this size are counted with an array instead of sorted."""
 
 DEFAULT_RULE = MissingRule()
 
@@ -38,7 +38,7 @@ DEFAULT_RULE = MissingRule()
 def learn_categories(
     column: Any, missing_values: Iterable[Any] | None = None, name: Any = None
 ) -> NDArray[Any]:
-    """Return the values of a column, typed and sorted; those that mean "missing" are left out.
+    """Return the values of a column, typed and sorted, without missing values.
 
     Only values that occur are categories. An ordered Categorical keeps its order.
 
@@ -47,7 +47,7 @@ def learn_categories(
     column
         An array or a pandas Series.
     missing_values
-        Values that mean "missing" beside None and NaN; by default texts such as "NA" and "?".
+        Markers of missing values besides None and NaN; by default texts such as "NA" and "?".
     name
         Name of the column, for errors.
 
@@ -64,7 +64,7 @@ def learn_categories(
         if not column.cat.ordered:
             values = values[sort_values(values)]
         return _drop_missing(values, missing_values)
-    array = _plain(column, name)
+    array = _as_array(column, name)
     if array.dtype.kind in "biu" and (low := _low_end(array)) is not None:
         tally = np.bincount((array.astype(np.int64) - low).ravel())
         values = np.flatnonzero(tally) + low
@@ -90,8 +90,8 @@ def encode_columns(
 ) -> DenseRows:
     """Encode columns by given categories, which match by value.
 
-    A value that is not among them becomes missing with a warning that counts it, or is an error.
-    Cells that are missing by default are counted in ``notes``.
+    An unknown value is treated as missing with a warning, or is an error. Cells that are missing by
+    the default rule are counted in ``notes``.
 
     Examples
     --------
@@ -117,37 +117,37 @@ def encode_columns(
             example = np.asarray(column, dtype=object)[lost[0]]
             if unknown == "error":
                 raise DataError(
-                    f"unknown value {example!r}; handle_unknown='missing' skips it",
+                    f"unknown value {example!r}; handle_unknown='missing' ignores it",
                     row=int(lost[0]),
                     column=name,
                 )
             unseen[name] = (len(lost), f"{example!r}{_explain_type(example, values)}")
     _warn_of_unseen(unseen, num_rows)
-    # A column without a single value has one that never occurs, and is then uninformative.
+    # An empty column gets a category that never occurs, and is then uninformative.
     return DenseRows(codes, tuple(max(size, 1) for size in sizes))
 
 
 def _explain_type(example: Any, values: NDArray[Any]) -> str:
-    """Return a hint if training has the same value in another type, such as 0 for the text "0"."""
+    """Return a hint if the training data have the value in another type, such as 0 for "0"."""
     kinds = {True: "text", False: "number"}
     name, is_text = value_name(example), isinstance(example, str)
     same = [v for v in values.tolist() if value_name(v) == name and isinstance(v, str) != is_text]
     if not same:
         return ""
-    return f" (training has the {kinds[not is_text]} {same[0]!r}, this is a {kinds[is_text]})"
+    return f" (training data have the {kinds[not is_text]} {same[0]!r}, this is a {kinds[is_text]})"
 
 
 def _warn_of_unseen(unseen: dict[str, tuple[int, str]], num_rows: int) -> None:
-    """Warn of values that training has not seen: for each column their number and an example."""
+    """Warn of values not seen in training, with their number and an example by column."""
     if not unseen:
         return
     shown = [
-        f"column {name!r} in {number:,} of {num_rows:,} rows, for instance {example}"
+        f"column {name!r} in {number:,} of {plural(num_rows, 'row')}, for instance {example}"
         for name, (number, example) in list(unseen.items())[:4]
     ]
-    more = f"; and {len(unseen) - 4} more columns" if len(unseen) > 4 else ""
+    more = f"; and {plural(len(unseen) - 4, 'more column')}" if len(unseen) > 4 else ""
     warn_user(
-        f"values that training has not seen are taken as missing: {'; '.join(shown)}{more}",
+        f"values not seen in training are taken as missing: {'; '.join(shown)}{more}",
         DataWarning,
     )
 
@@ -161,8 +161,8 @@ def encode_sparse(matrix: Any) -> EncodedColumns:
     if columns.nnz and (columns.data != 1).any():
         wrong = columns.data[columns.data != 1][0]
         raise DataError(
-            f"a sparse matrix must hold zeros and ones, but it holds {wrong!r}; give a dense one, "
-            "or X != 0 if only that matters"
+            f"a sparse matrix must contain zeros and ones only, but contains {wrong!r}; use a "
+            "dense array, or X != 0 if only non-zero entries matter"
         )
     columns.sort_indices()
     return SparseRows(columns)
@@ -176,7 +176,7 @@ def encode_sparse_by(
     unknown: str = "missing",
     names: Sequence[Any] | None = None,
 ) -> EncodedColumns:
-    """Encode a sparse matrix by given categories, whatever they are."""
+    """Encode a sparse matrix by given categories."""
     if all(len(values) == 2 and values.tolist() == [0, 1] for values in categories):
         return encode_sparse(matrix)
     from scipy.sparse import csc_array
@@ -191,10 +191,10 @@ def _encode(column: Any, values: NDArray[Any], name: Any) -> NDArray[Any]:
         own = typed_array(column.cat.categories.tolist())
         places = np.append(_encode(own, values, name), -1)  # the last entry serves code -1
         return places[np.asarray(column.cat.codes)]
-    array = _plain(column, name)
+    array = _as_array(column, name)
     numbers = array.dtype.kind in "biu" and values.dtype.kind in "biu" and len(values)
     if numbers and (low := _low_end(values)) is not None:
-        # Both ends of the table are for values outside.
+        # The first and the last entry of the table are for values out of range.
         high = int(values.max())
         table = np.full(high - low + 3, -1, np.int64)
         table[values.astype(np.int64) - low + 1] = np.arange(len(values))
@@ -209,8 +209,8 @@ def _encode(column: Any, values: NDArray[Any], name: Any) -> NDArray[Any]:
 
 
 def _find_missing(column: Any, missing_values: Iterable[Any] | None) -> NDArray[np.bool_]:
-    """Return which cells of a column mean "missing"."""
-    array = np.asarray(column, dtype=object) if hasattr(column, "cat") else _plain(column, None)
+    """Return a mask of the missing cells of a column."""
+    array = np.asarray(column, dtype=object) if hasattr(column, "cat") else _as_array(column, None)
     lost = np.asarray(pd.isna(array))
     if missing_values is None and array.dtype.kind != "O":
         return lost
@@ -228,7 +228,7 @@ def _count_missing(column: Any, missing: NDArray[np.bool_], name: str, notes: No
 
 
 def _missing_names(missing_values: Iterable[Any] | None) -> set[str] | None:
-    """Return the names of values that are listed; files are searched for names, too."""
+    """Return the names of listed markers; as in files, numbers match by value."""
     if missing_values is None:
         return None
     names = {value_name(value) for value in missing_values if not is_null(value)}
@@ -236,7 +236,7 @@ def _missing_names(missing_values: Iterable[Any] | None) -> set[str] | None:
 
 
 def _is_missing(value: Any, names: Collection[str] | None) -> bool:
-    """Return whether a value is listed, or by default is a text such as "NA" or "?"."""
+    """Return whether a value is listed as missing, or by default is a text such as "NA" or "?"."""
     if names is None:
         return isinstance(value, str) and DEFAULT_RULE.matches(value)
     return not is_null(value) and value_name(value) in names
@@ -250,7 +250,7 @@ def _drop_missing(values: NDArray[Any], missing_values: Iterable[Any] | None) ->
     return typed_array(found.tolist()) if found.dtype.kind == "O" else found
 
 
-def _plain(column: Any, name: Any) -> NDArray[Any]:
+def _as_array(column: Any, name: Any) -> NDArray[Any]:
     """Return a column as an array of its type: numbers, booleans, or objects."""
     if isinstance(column, pd.Series) and not isinstance(column.dtype, np.dtype):
         kind = getattr(column.dtype, "kind", "O")
@@ -267,11 +267,11 @@ def _plain(column: Any, name: Any) -> NDArray[Any]:
         return array
     if array.dtype.kind in "SV" or array.dtype.kind == "c":
         raise TypeError(f"column {name!r}: cells must be text or numbers, got {array.dtype}")
-    return _objects(array, name)
+    return _convert_objects(array, name)
 
 
-def _objects(array: NDArray[Any], name: Any) -> NDArray[Any]:
-    """Return an object column; one of numbers alone becomes an array of numbers."""
+def _convert_objects(array: NDArray[Any], name: Any) -> NDArray[Any]:
+    """Return an object column, converted to numbers if it contains numbers only."""
     if array.dtype.kind in "mM":  # NumPy would turn nanoseconds into integers
         array = pd.Series(array).astype(object).to_numpy()
     array = array.astype(object) if array.dtype.kind == "U" else array
@@ -287,12 +287,12 @@ def _objects(array: NDArray[Any], name: Any) -> NDArray[Any]:
     if any(not isinstance(v, str) and value_type(v) == "text" for v in uniques if not is_null(v)):
         places, values = pd.factorize(pd.Series(array, dtype=object))
         named = np.array([*typed_array(list(values)), None], dtype=object)
-        return named[places]  # dates became their text
+        return named[places]  # dates are converted to text
     return array
 
 
 def _low_end(array: NDArray[Any]) -> int | None:
-    """Return the smallest of integers that lie close together, else None."""
+    """Return the minimum of integers in a small range, otherwise None."""
     if not array.size:
         return None
     low, high = int(array.min()), int(array.max())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -14,8 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from bayes_lcs.core.errors import DataError, DataNote, DataWarning, one_line, warn_user
-from bayes_lcs.io.column_types import parse_number
+from bayes_lcs.core.errors import DataError, DataNote, DataWarning, one_line, plural, warn_user
 from bayes_lcs.io.formats.csv_diagnose import (
     find_bad_bytes,
     find_open_quote,
@@ -39,23 +39,24 @@ __all__ = [
     "read_format",
 ]
 
+_NUMBER = re.compile(r"-?\d*\.?\d+")
+
 BLOCK_BYTES = 1 << 21
-"""Text parsed at once: pyarrow reads some blocks ahead, so that larger ones fill memory."""
+"""Block size of pyarrow, which prefetches some blocks: larger ones need more memory."""
 
 HEAD_BYTES = 1 << 20
-"""Text from which the types of columns are told where the whole file cannot be read first."""
+"""Bytes of text from which column types are inferred if the file is not read completely first."""
 
 MAX_BLOCK_BYTES = 1 << 28
-"""No record is longer than this; a quote that is not closed before is never closed."""
+"""Maximum length of a record; a quote that is open for longer is taken as never closed."""
 
-
-MAX_SPELLED = 10_000
-"""Letters of all texts that mean "missing", for pyarrow to look for them."""
+MAX_MARKER_LETTERS = 10_000
+"""Maximum total length of the markers of missing cells that are passed to pyarrow."""
 
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """A text table: its file, how it is written, and its columns.
+    """Path, text format and columns of a CSV file.
 
     ``lines_before`` counts the lines before the first record.
     """
@@ -73,16 +74,16 @@ class CsvFormat:
 def open_csv_table(
     path: Path, options: CsvOptions = DEFAULT_CSV, expected: Sequence[str] = ()
 ) -> RawTable:
-    """Return the columns of a text table.
+    """Open a CSV file as a raw table.
 
     Parameters
     ----------
     path
         A text file, plain or gzipped.
     options
-        How the file is written.
+        Format of the text.
     expected
-        Columns that should exist: they help to find the delimiter.
+        Columns that should exist, which help to detect the delimiter.
     """
     form = read_format(path, options, expected)
     stamp = f"{file_stamp(path)}, {options}, {form.names}"
@@ -112,7 +113,7 @@ def open_csv_table(
 
 
 def read_format(path: Path, options: CsvOptions, expected: Sequence[str] = ()) -> CsvFormat:
-    """Read the header of a text table and find its delimiter."""
+    """Read the header of a CSV file and detect its delimiter."""
     delimiter = options.delimiter
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise DataError(f"delimiter must be a single character, got {delimiter!r}", file=path.name)
@@ -137,9 +138,9 @@ def read_format(path: Path, options: CsvOptions, expected: Sequence[str] = ()) -
 
 
 def _unique_names(path: Path, cells: list[str], line: int) -> list[str]:
-    """Return the names in a header; those that are empty or repeated are made as pandas makes them.
+    """Return the names in a header; empty or repeated names are replaced as in pandas.
 
-    A note lists them, but for the index, of which another note speaks.
+    A note lists the new names, except that of the index, which has its own note.
     """
     names: list[str] = []
     changed = []
@@ -157,7 +158,7 @@ def _unique_names(path: Path, cells: list[str], line: int) -> list[str]:
     if changed:
         some = ", ".join(map(repr, changed[:8])) + (", …" if len(changed) > 8 else "")
         warn_user(
-            f"{path.name}, line {line}: columns with an empty or repeated name are called {some}; "
+            f"{path.name}, line {line}: columns with an empty or repeated name are renamed {some}; "
             "if this line is not a header, pass header=False",
             DataNote,
         )
@@ -171,12 +172,11 @@ def _warn_of_values(path: Path, names: Sequence[str], line: int) -> None:
 
     Whole numbers in ascending order are names, such as years or the columns of an array.
     """
-    numbers = [number for name in names if (number := parse_number(name)) is not None]
-    whole = all(number.is_integer() for number in numbers)
-    if not whole or numbers != sorted(set(numbers)):
-        some = next(name for name in names if parse_number(name) is not None)
+    numbers = [float(name) for name in names if _NUMBER.fullmatch(name.strip())]
+    if not all(map(float.is_integer, numbers)) or numbers != sorted(set(numbers)):
+        example = next(name for name in names if _NUMBER.fullmatch(name.strip()))
         warn_user(
-            f"{path.name}, line {line}: it is taken as the header, but {some!r} is a number; if "
+            f"{path.name}, line {line}: it is taken as the header, but {example!r} is a number; if "
             "this line is a row, pass header=False",
             DataWarning,
         )
@@ -193,7 +193,8 @@ def _column_names(
         names = [header] if isinstance(header, str) else [str(name) for name in header]
         if len(names) != len(cells):
             raise DataError(
-                f"header= has {len(names)} names, but the first row has {len(cells)} cells",
+                f"header= has {plural(len(names), 'name')}, but the first row has "
+                f"{plural(len(cells), 'cell')}",
                 file=path.name,
                 line=line,
             )
@@ -207,7 +208,7 @@ def _column_names(
             )
         if name in names[:position]:
             raise DataError(
-                "two columns have this name; rename one in the header",
+                "two columns have this name; rename one of them in the header",
                 file=path.name,
                 line=line,
                 column=name,
@@ -216,18 +217,18 @@ def _column_names(
 
 
 class CsvText(io.RawIOBase):
-    """The text of a file as UTF-8 without byte order mark, as a stream of bytes.
+    """Stream of the text of a file, as bytes of UTF-8 without byte order mark.
 
-    A last line without a line break gets one, so that pyarrow sees the end of the record.
+    A line break is added to a last line without one, so that pyarrow sees the end of the record.
 
     Attributes
     ----------
     position
-        Bytes of the file that were read; packed bytes, if it is packed.
+        Number of bytes of the file read so far; compressed bytes of a gzipped file.
     num_quotes, num_lines
         Number of quote characters and of line feeds seen; the latter is 0 without quotes.
     has_nul
-        Whether a NUL byte was seen.
+        Whether a NUL byte was read.
     """
 
     def __init__(self, form: CsvFormat) -> None:
@@ -244,7 +245,7 @@ class CsvText(io.RawIOBase):
 
     @property
     def position(self) -> int:
-        """Bytes of the file that were read."""
+        """Number of bytes of the file read so far."""
         return self._raw.tell()
 
     def readable(self) -> bool:
@@ -252,9 +253,9 @@ class CsvText(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        """Close the file, once a thread of pyarrow that reads ahead has left it.
+        """Close the file after pyarrow's prefetching thread has finished its read.
 
-        Its number may be given to the next file at once: the thread would take bytes of that one.
+        Otherwise the file descriptor may be reused, and the thread would read from another file.
         """
         with self._lock:
             self._raw.close()
@@ -267,7 +268,7 @@ class CsvText(io.RawIOBase):
 
     def _read(self, size: int | None) -> bytes:
         wanted = 1 << 62 if size is None or size < 0 else size
-        # A list of one chunk is joined without a copy.
+        # Joining a list of one chunk makes no copy.
         chunks, length = [self._held] if self._held else [], len(self._held)
         while length < wanted and not self._at_end:
             chunk = self._next(min(wanted - length, 1 << 24))
@@ -287,7 +288,7 @@ class CsvText(io.RawIOBase):
         if self._decoder is not None:
             chunk = self._decoder.decode(chunk, final=self._at_end).encode()
         if self._is_first and (chunk or self._at_end):
-            # A mark is three bytes; a file is never read in smaller steps than that.
+            # A byte order mark has three bytes; reads are never smaller than that.
             self._is_first = False
             chunk = chunk.removeprefix(codecs.BOM_UTF8)
         if self._at_end and self._last not in b"\r\n":
@@ -295,7 +296,7 @@ class CsvText(io.RawIOBase):
         self._last = chunk[-1:] or self._last
         quotes = chunk.count(b'"')
         if quotes and not self.num_quotes and self._length:
-            # Most files have no quotes, and need not pay for counting their lines.
+            # Lines are counted only in files with quotes, so read again up to here.
             with CsvText(self._form) as again:
                 seen = 0
                 while part := again.read(min(self._length - seen, 1 << 20)):
@@ -315,7 +316,7 @@ def _read_batches(
     encoded: Collection[str],
     numeric: Mapping[str, MissingRule],
 ) -> Iterator[Any]:
-    """Yield tables; a record longer than a block is read again with larger blocks."""
+    """Yield tables; use larger blocks if a record is longer than a block."""
     block, skip_rows = BLOCK_BYTES, 0
     while True:
         try:
@@ -325,7 +326,7 @@ def _read_batches(
         except _RecordTooLong:
             block *= 8
         except _NotANumber:
-            numeric = {}  # as text, the caller finds the cell
+            numeric = {}  # read as text, so that the caller can locate the cell
         else:
             return
 
@@ -354,7 +355,7 @@ def _stream(
 
     kinds: dict[str, Any] = dict.fromkeys(form.names, pa.string())
     kinds.update(dict.fromkeys(encoded, pa.dictionary(pa.int32(), pa.string())))
-    missing = _common_spellings(numeric)
+    missing = _common_markers(numeric)
     if missing is None:
         numeric, missing = {}, []
     kinds.update(dict.fromkeys(numeric, pa.float64()))
@@ -372,7 +373,7 @@ def _stream(
                     skip_rows=form.lines_before,
                     skip_rows_after_names=int(form.has_header),
                     block_size=block,
-                    use_threads=not is_head,  # threads would parse blocks ahead
+                    use_threads=not is_head,  # threads would prefetch blocks
                 ),
                 parse_options=parse_options(form),
                 convert_options=csv.ConvertOptions(
@@ -388,7 +389,7 @@ def _stream(
                 if text.has_nul:
                     check_nul(form, table, row)
                 if any(pc.any(pc.is_nan(table.column(name))).as_py() for name in own_markers):
-                    raise _NotANumber  # a cell that spells NaN but does not mean "missing"
+                    raise _NotANumber  # a cell with NaN that is not a marker of missing cells
                 row += table.num_rows
                 if row > skip_rows:
                     kept = table.slice(max(table.num_rows - (row - skip_rows), 0))
@@ -402,31 +403,31 @@ def _stream(
             if "conversion error to double" in str(error):
                 raise _NotANumber from None
             raise
-        # A quote that is never closed swallows line breaks; so does a cell of several lines.
+        # A quote that is never closed includes line breaks; so does a cell with several lines.
         lines = row + form.lines_before + form.has_header
         if text.num_quotes and (text.num_quotes % 2 or text.num_lines != lines):
             find_open_quote(form.path, form.encoding, form.delimiter)
 
 
-def _common_spellings(rules: Mapping[str, MissingRule]) -> list[str] | None:
-    """Return the texts that mean "missing" in all columns; None if pyarrow cannot take them."""
+def _common_markers(rules: Mapping[str, MissingRule]) -> list[str] | None:
+    """Return the common markers of all columns; None if pyarrow cannot handle them."""
     distinct = set(rules.values())
     if len(distinct) > 1:
         return None
     spellings = [text for rule in distinct for text in rule.spellings]
-    # pyarrow ends the process over a list of some hundred thousand letters.
-    return spellings if sum(map(len, spellings)) <= MAX_SPELLED else None
+    # pyarrow crashes if the list has some hundred thousand letters.
+    return spellings if sum(map(len, spellings)) <= MAX_MARKER_LETTERS else None
 
 
 def parse_options(form: CsvFormat) -> Any:
-    """Return pyarrow's options for parsing."""
+    """Return the parse options for pyarrow."""
     from pyarrow import csv
 
     return csv.ParseOptions(delimiter=form.delimiter, newlines_in_values=True)
 
 
 def check_nul(form: CsvFormat, table: Any, start: int) -> None:
-    """Raise an error naming the first cell that holds a NUL byte."""
+    """Raise an error with the position of the first cell with a NUL byte, if there is one."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -436,7 +437,7 @@ def check_nul(form: CsvFormat, table: Any, start: int) -> None:
             found = pc.index(pc.match_substring(cells.cast(pa.string()), "\x00"), True).as_py()
             if found >= 0:
                 raise form.source.error(
-                    "the cell holds a NUL byte; the file is damaged or not a text file",
+                    "the cell contains a NUL byte; the file is damaged or not a text file",
                     row=start + found,
                     column=name,
                 )
@@ -444,7 +445,7 @@ def check_nul(form: CsvFormat, table: Any, start: int) -> None:
 
 @contextmanager
 def explain_errors(form: CsvFormat) -> Iterator[None]:
-    """Turn errors of the reader into a `DataError` that names line and column."""
+    """Convert errors of the reader to a `DataError` with line and column."""
     import pyarrow as pa
 
     try:
@@ -454,9 +455,9 @@ def explain_errors(form: CsvFormat) -> Iterator[None]:
 
 
 def _explain(form: CsvFormat, error: Exception) -> DataError:
-    """Return the error; the file is searched again for the fault that it most likely names."""
+    """Return the error for a fault that is located by searching the file again."""
     if isinstance(error, EOFError):
-        return form.source.error(f"the gzip file is cut short: {error}")
+        return form.source.error(f"the gzip file is incomplete: {error}")
     if isinstance(error, gzip.BadGzipFile | zlib.error):
         return form.source.error(f"the gzip file is damaged: {error}")
     searches = [find_ragged_row, find_bad_bytes]

@@ -1,7 +1,7 @@
-"""Find the header of a text file, and the line and column of a fault.
+"""Read the header of a text file, and locate the line and column of an error.
 
-pyarrow reads files but does not report lines. Python's csv module does, so the file is searched
-with it after an error, and only then.
+Pyarrow does not report lines. After an error, and only then, the file is searched with Python's csv
+module, which does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from bayes_lcs.core.errors import DataError
+from bayes_lcs.core.errors import DataError, plural
 
 __all__ = [
     "find_bad_bytes",
@@ -32,16 +32,16 @@ __all__ = [
 ]
 
 _CHUNK = 1 << 16
-SPACED_RECORDS = 20
-"""Records that tell whether spaces separate cells."""
+NUM_SPACED_RECORDS = 20
+"""Number of records that are tested for separation by spaces."""
 DELIMITERS = (",", ";", "\t", "|")
 _REPLACEMENT = "\ufffd"
 _UNDECODED = re.compile("[\udc80-\udcff]")
-"""Characters that stand for undecodable bytes under ``surrogateescape``."""
+"""Characters for undecodable bytes with ``surrogateescape``."""
 
 
 def _open_bytes(path: Path) -> gzip.GzipFile | io.BufferedReader:
-    """Open a file, unpacking gzip whatever its name."""
+    """Open a file, decompressing gzip whatever its name."""
     return gzip.open(path, "rb") if is_packed(path) else path.open("rb")
 
 
@@ -61,12 +61,14 @@ def _unpacking(path: Path) -> Iterator[None]:
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"the gzip file is damaged or cut short: {error}", file=path.name) from None
+        raise DataError(
+            f"the gzip file is damaged or incomplete: {error}", file=path.name
+        ) from None
 
 
 @contextmanager
 def _open_text(path: Path, encoding: str, errors: str = "replace") -> Iterator[IO[str]]:
-    """Open as text with undecodable bytes replaced, so that lines can be counted."""
+    """Open a file as text; undecodable bytes are replaced, so that lines can be counted."""
     limit = csv.field_size_limit(2**31 - 1)  # a quote that is not closed makes a long cell
     try:
         with (
@@ -78,7 +80,7 @@ def _open_text(path: Path, encoding: str, errors: str = "replace") -> Iterator[I
         ):
             yield text
     except LookupError:
-        raise DataError(f"there is no encoding called {encoding!r}", file=path.name) from None
+        raise DataError(f"there is no encoding {encoding!r}", file=path.name) from None
     except UnicodeError as error:
         raise DataError(f"is not {encoding} text: {error}", file=path.name) from None
     except csv.Error as error:
@@ -88,7 +90,7 @@ def _open_text(path: Path, encoding: str, errors: str = "replace") -> Iterator[I
 
 
 def _records(text: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield non-empty records with the line on which each begins, counted from 1."""
+    """Yield non-empty records with their first line, counted from 1."""
     reader = csv.reader(text, delimiter=delimiter)
     end = 0
     for record in reader:
@@ -100,10 +102,10 @@ def _records(text: IO[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
 def read_header(
     path: Path, encoding: str, delimiter: str | None, expected: Sequence[str]
 ) -> tuple[str, list[str], int]:
-    """Find the delimiter, the cells of the first record and the line on which it begins.
+    """Return the delimiter, the cells of the first record and its line.
 
-    Without a delimiter those in `DELIMITERS` are tried: the one by which most of the expected
-    names are columns wins, then the one that gives most columns.
+    Without a delimiter, the one in `DELIMITERS` is chosen that gives the most expected columns, and
+    among these the one that gives the most columns.
     """
     found: list[tuple[int, int, str, list[str], int]] = []
     for candidate in DELIMITERS if delimiter is None else (delimiter,):
@@ -117,7 +119,7 @@ def read_header(
         raise DataError("the file is empty", file=path.name)
     if any("\x00" in cell for cell in cells):
         raise DataError(
-            "holds NUL bytes: it is not a text file, or it is UTF-16 (pass encoding='utf-16')",
+            "contains NUL bytes: it is not a text file, or it is UTF-16 (pass encoding='utf-16')",
             file=path.name,
             line=line,
         )
@@ -127,17 +129,17 @@ def read_header(
 
 
 def _is_split_by_spaces(path: Path, encoding: str) -> bool:
-    """Return whether single spaces cut the first records into equally many cells, three or more.
+    """Return whether single spaces split the first records into three or more equally many cells.
 
-    Sentences in a file of one column do not.
+    This is not the case for sentences in a file with one column.
     """
     with _open_text(path, encoding) as text:
-        widths = [len(cells) for _, cells in islice(_records(text, " "), SPACED_RECORDS)]
+        widths = [len(cells) for _, cells in islice(_records(text, " "), NUM_SPACED_RECORDS)]
     return len(widths) > 2 and min(widths) == max(widths) >= 3
 
 
 def line_of_row(path: Path, encoding: str, delimiter: str, header: bool, row: int) -> int | None:
-    """Return the line on which a row begins; rows count from 0, without the header."""
+    """Return the first line of a row; rows are counted from 0, without the header."""
     with _open_text(path, encoding) as text:
         for number, (line, _) in enumerate(_records(text, delimiter), start=-1 if header else 0):
             if number == row:
@@ -148,10 +150,10 @@ def line_of_row(path: Path, encoding: str, delimiter: str, header: bool, row: in
 def line_in_blocks(
     path: Path, encoding: str, delimiter: str, blocks: Sequence[tuple[int, int]], row: int
 ) -> int | None:
-    """Return the line on which a row begins that was read with others from parts of a file.
+    """Return the first line of a row that was read from blocks of a file.
 
-    ``blocks`` are the places and sizes of whole records, in bytes; ``row`` counts from 0 in all of
-    them together.
+    ``blocks`` are offsets and sizes of whole records, in bytes; ``row`` is counted from 0 over all
+    of them.
     """
     for offset, size in blocks:
         with path.open("rb") as stream:
@@ -168,14 +170,14 @@ def line_in_blocks(
 
 
 def find_ragged_row(path: Path, encoding: str, delimiter: str, names: Sequence[str]) -> None:
-    """Raise an error naming the first row that has too few or too many cells, if one has."""
+    """Raise an error with the position of the first row with a wrong number of cells, if any."""
     width = len(names)
     with _open_text(path, encoding) as text:
         for line, cells in _records(text, delimiter):
             if len(cells) < width:
                 raise DataError(
-                    f"the row has {len(cells)} cells where {width} are expected, and ends before "
-                    "this column; complete the row, or quote cells that hold line breaks",
+                    f"the row has {plural(len(cells), 'cell')} where {width} are expected, and "
+                    "ends before this column; complete the row, or quote cells with line breaks",
                     file=path.name,
                     line=line,
                     column=names[len(cells)],
@@ -183,8 +185,8 @@ def find_ragged_row(path: Path, encoding: str, delimiter: str, names: Sequence[s
             if len(cells) > width:
                 raise DataError(
                     f"the row has {len(cells)} cells where {width} are expected: {cells[width]!r} "
-                    f"follows this last column; quote cells that hold {delimiter!r}, or pass "
-                    "delimiter= if it is another",
+                    f"follows this last column; quote cells that contain {delimiter!r}, or pass "
+                    "delimiter= if it is another character",
                     file=path.name,
                     line=line,
                     column=names[-1],
@@ -192,7 +194,7 @@ def find_ragged_row(path: Path, encoding: str, delimiter: str, names: Sequence[s
 
 
 def find_open_quote(path: Path, encoding: str, delimiter: str) -> None:
-    """Raise an error naming the line of a quote that is never closed, if there is one."""
+    """Raise an error with the line of a quote that is never closed, if there is one."""
     last = 1
     with _open_text(path, encoding) as text:
         for line, _ in _records(text, delimiter):
@@ -201,20 +203,20 @@ def find_open_quote(path: Path, encoding: str, delimiter: str) -> None:
         for _ in range(last - 1):
             next(text)
         try:
-            # Only the last record can be open; strict parsing of others would stop at odd quotes.
+            # Only the last record can be open; strict parsing of others may stop at stray quotes.
             list(csv.reader(text, delimiter=delimiter, strict=True))
         except csv.Error as error:
             if "unexpected end of data" in str(error):
                 raise DataError(
-                    "a quote is opened in this row and never closed; close it, or double it if it "
-                    "is part of the cell",
+                    "a quote in this row is never closed; close it, or double it if it is part of "
+                    "the cell",
                     file=path.name,
                     line=last,
                 ) from None
 
 
 def find_bad_bytes(path: Path, encoding: str, delimiter: str, names: Sequence[str]) -> None:
-    """Raise an error naming the first bytes that are not text in the encoding, if there are any."""
+    """Raise an error with the position of the first undecodable byte, if there is one."""
     codec = text_encoding(encoding)
     decoder = codecs.getincrementaldecoder(codec)()
     read, head = 0, b""
@@ -226,7 +228,7 @@ def find_bad_bytes(path: Path, encoding: str, delimiter: str, names: Sequence[st
             try:
                 decoder.decode(chunk, final=not chunk)
             except UnicodeDecodeError as error:
-                line, column = _place_of_bad_byte(path, encoding, delimiter, names)
+                line, column = _locate_bad_byte(path, encoding, delimiter, names)
                 other = (
                     "utf-16" if head in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"
                 )
@@ -242,10 +244,10 @@ def find_bad_bytes(path: Path, encoding: str, delimiter: str, names: Sequence[st
                 return
 
 
-def _place_of_bad_byte(
+def _locate_bad_byte(
     path: Path, encoding: str, delimiter: str, names: Sequence[str]
 ) -> tuple[int | None, str | None]:
-    """Return the line and the column of the first byte that is no text."""
+    """Return the line and the column of the first undecodable byte."""
     try:
         with _open_text(path, encoding, "surrogateescape") as text:
             for line, cells in _records(text, delimiter):
@@ -253,6 +255,6 @@ def _place_of_bad_byte(
                     if found := _UNDECODED.search(cell):
                         line += len(re.findall("\r\n|\r|\n", cell[: found.start()]))
                         return line, names[place] if place < len(names) else None
-    except DataError:  # an encoding that knows no such escape, or quotes that make no sense
+    except DataError:  # an encoding without surrogateescape, or wrong quotes
         return None, None
     return None, None

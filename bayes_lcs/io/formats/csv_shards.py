@@ -1,11 +1,11 @@
-"""A text table in shards, in the order of the file or made of blocks from all over the file.
+"""Read a text table in shards, in the order of the file or of blocks from everywhere in it.
 
-pyarrow's own streaming reader reads blocks ahead. Here the text is cut into whole records first, so
-that no more of the file is read than was asked for, and pyarrow parses what was cut.
+Pyarrow's streaming reader prefetches blocks. Here the text is first split into whole records, which
+are then parsed by pyarrow, so that no more of the file is read than requested.
 
-A file that is sorted by its label, or by time, has no part that stands for the whole. Where records
-can be found from anywhere, the file is therefore cut into many small blocks of bytes, which are
-dealt to the shards at random.
+No contiguous part of a file that is sorted by its label, or by time, represents the whole. If the
+file allows random access, it is therefore divided into many small blocks of bytes, which are
+permuted to the shards at random.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.errors import DataError
+from bayes_lcs.core.errors import DataError, plural
 from bayes_lcs.io.formats.csv import (
     MAX_BLOCK_BYTES,
     CsvFormat,
@@ -41,64 +41,64 @@ __all__ = [
     "RawShard",
     "ReadCount",
     "can_seek",
-    "deal",
+    "deal_blocks",
     "end_of_records",
 ]
 
 IntArray = NDArray[np.int64]
 
 SMALL_FILE = 1 << 18
-"""A file of no more bytes than this is read at once, and divided by rows."""
+"""Maximum size of a file that is read at once and divided by rows."""
 
 MIN_STEP = 1 << 12
-"""Bytes of text of a packed file that are read at a time, at least."""
+"""Minimum number of bytes of text of a gzipped file that are read at a time."""
 
 TAIL_BYTES = 1 << 14
-"""Text at the end of a chunk in which the end of its last record is searched first."""
+"""Bytes at the end of a chunk in which the end of its last record is searched first."""
 
 SAMPLE_BYTES, SAMPLE_ROWS = 1 << 16, 1000
-"""Text and rows from which the number of rows and labels of a file is estimated, at least."""
+"""Minimum sample from which the numbers of rows and labels of a file are estimated."""
 
 BLOCKS_PER_SHARD = 128
-"""Blocks of a shard, so that the shards of a sorted file are alike."""
+"""Number of blocks per shard, so that the shards of a sorted file are similar."""
 
 USUAL_SHARDS = 128
-"""Shards by which blocks are sized where their number is not known yet."""
+"""Number of shards that determines the block size if their number is not known yet."""
 
 MIN_BLOCK, MAX_BLOCK = 1 << 10, 1 << 16
-"""Bytes of a block."""
+"""Minimum and maximum size of a block in bytes."""
 
 ROWS_PER_BLOCK = 16
-"""Rows of a block, at least: with its last record, the beginning of the next one is read."""
+"""Minimum number of rows per block, since each block reads into the next one."""
 
 HEAD_BYTES = 1 << 12
-"""Text at the beginning of a file that is searched for the end of the header."""
+"""Bytes at the beginning of a file that are first searched for the end of the header."""
 
 CHECKED_RECORDS = 8
-"""Records that must be whole after a cut, in a file that holds quotes."""
+"""Number of valid records that must follow a cut in a file with quotes."""
 
 SEARCH_QUOTES = 1 << 12
-"""Bytes after a cut in which a quote is searched, in a file that holds quotes."""
+"""Bytes after a cut in which a quote is searched in a file with quotes."""
 
 MAX_REJECTED = 64
-"""Line breaks after a cut that may be within cells."""
+"""Maximum number of line breaks after a cut that are rejected as part of a cell."""
 
 MAX_SEARCH = 1 << 22
-"""Bytes in which the beginning of a record is searched."""
+"""Maximum number of bytes in which the beginning of a record is searched."""
 
 ChooseNumber = Callable[[int, int], int]
-"""Returns the number of shards for a number of rows and a number of distinct labels."""
+"""Function that returns the number of shards for numbers of rows and of distinct labels."""
 
 
 class CannotSeek(Exception):
-    """No place was found at which a text file can be cut into records: read it in order."""
+    """A text file cannot be split into records at an offset; it must be read in order."""
 
 
 def can_seek(form: CsvFormat) -> bool:
-    """Return whether records can be found from anywhere in a text file.
+    """Return whether records can be found at any offset of a text file.
 
-    A packed file can only be read from its beginning. Of encodings, those are left out in which
-    the byte of a delimiter may be a part of a letter.
+    A gzipped file can only be read from its beginning. Encodings in which the byte of a delimiter
+    can be part of another character are excluded.
     """
     name = codecs.lookup(text_encoding(form.encoding)).name
     return not form.is_packed and name.startswith(("utf-8", "ascii", "iso8859", "cp125"))
@@ -106,10 +106,10 @@ def can_seek(form: CsvFormat) -> bool:
 
 @dataclass
 class ReadCount:
-    """Rows and bytes that were read so far, in all passes over a file.
+    """Counts of rows and bytes read so far, in all passes over a file.
 
     ``unlabelled`` counts rows without a label, ``num_empty`` shards without a labelled row, and
-    ``notes`` the missing cells.
+    ``notes`` missing cells.
     """
 
     num_rows: int = 0
@@ -119,7 +119,7 @@ class ReadCount:
     notes: Notes = field(default_factory=Notes)
 
     def add(self, other: ReadCount) -> None:
-        """Add what was read elsewhere."""
+        """Add the counts of a worker."""
         self.num_rows += other.num_rows
         self.num_bytes += other.num_bytes
         self.unlabelled += other.unlabelled
@@ -130,7 +130,7 @@ class ReadCount:
 
 
 class RawShard(NamedTuple):
-    """Number, first row and Arrow table of a shard, and for each row the block it was read from."""
+    """Number, first row and Arrow table of a shard, and the block of each row."""
 
     number: int
     first_row: int
@@ -139,37 +139,36 @@ class RawShard(NamedTuple):
 
 
 class CsvShards:
-    """The rows of a text table in shards, each read when it is asked for.
+    """Shards of the rows of a text table, which are read on demand.
 
-    In order, the shards hold equally many bytes, or equally many rows of a small file. Shuffled,
-    blocks that follow one another are dealt to different shards at random: every shard holds rows
-    from all over the file, and given the first shard, the others come in a uniformly random order.
+    In file order, shards have equally many bytes, or equally many rows of a small file. If they are
+    shuffled, neighbouring blocks are dealt to different shards at random: every shard has rows from
+    everywhere in the file, and given the first shard, all orders of the others are equally likely.
 
     Parameters
     ----------
     form
-        The file and how it is written.
+        The file and its format.
     columns
         The columns to read.
     label
-        The column whose distinct values are counted for ``num_shards``.
+        Column whose distinct values are counted for ``num_shards``.
     num_shards
-        Number of shards, or a function that returns it for the number of rows, which is estimated,
-        and the number of labels in a sample.
+        Number of shards, or a function that returns it for the estimated number of rows and the
+        number of labels in a sample.
     rows_per_shard
         Approximate number of rows of a shard, instead of ``num_shards``.
     is_shuffled
-        Whether shards are made of blocks from all over the file.
+        Whether shards consist of blocks from everywhere in the file.
     extra_rows
-        Rows that the first shuffled shard holds in addition; it is at most twice as large as
-        others.
+        Additional rows of the first shuffled shard, which is at most twice as large as others.
     seed
         Seed of the random order.
 
     Attributes
     ----------
     source
-        Names the line of a row; rows are counted in the order in which they were read.
+        Origin of the rows for errors; rows are counted in reading order.
     """
 
     num_rows = None
@@ -195,7 +194,7 @@ class CsvShards:
         self._form = replace(form, source=self.source)
         self._size = form.path.stat().st_size
         self._rows_before: list[int] = []
-        self._places: list[list[tuple[int, int]]] = []
+        self._offsets: list[list[tuple[int, int]]] = []
 
     def read(self, count: ReadCount) -> Generator[RawShard]:
         """Yield the shards."""
@@ -228,15 +227,15 @@ class CsvShards:
         self._choose(whole.num_rows, whole)
         if whole.num_rows < self.num_shards:
             raise self.source.error(
-                f"there are only {whole.num_rows} rows, too few for {self.num_shards} parts; ask "
-                f"for {whole.num_rows} parts or fewer"
+                f"only {plural(whole.num_rows, 'row')}, too few for {self.num_shards} parts; ask "
+                f"for {plural(whole.num_rows, 'part')} or fewer"
             )
         for number, rows in enumerate(np.array_split(np.arange(whole.num_rows), self.num_shards)):
             first_row = int(rows[0])
             yield RawShard(number, first_row, whole.slice(first_row, len(rows)))
 
     def _read_in_order(self, count: ReadCount) -> Iterator[RawShard]:
-        """Yield shards of equally many bytes; one is empty if a record is longer than that."""
+        """Yield shards of equally many bytes; a shard is empty if a record is longer than that."""
         if not self.num_shards:
             self._choose(*self._sample())
         row = 0
@@ -254,7 +253,7 @@ class CsvShards:
         """Return the estimated number of rows, and the first of them."""
         size = SAMPLE_BYTES
         while True:
-            # What is read here is read again with the first shard, and counted then.
+            # These rows are read and counted again with the first shard.
             with closing(_TextStream(self._form, USUAL_SHARDS)) as stream:
                 table = self._read_to(stream, size, 0, ReadCount())
                 position = stream.position
@@ -263,7 +262,7 @@ class CsvShards:
             size *= 4
 
     def _read_to(self, stream: _TextStream, goal: int, first_row: int, count: ReadCount) -> Any:
-        """Return the next rows, up to a byte of the file."""
+        """Return the next rows, up to an offset in the file."""
         before = stream.position
         with explain_errors(self._form):
             text = stream.read(goal)
@@ -284,12 +283,12 @@ class CsvShards:
 
     def _read_scattered(self, count: ReadCount) -> Iterator[RawShard]:
         rng = np.random.default_rng(self._seed)
-        self._rows_before, self._places = [0], []
+        self._rows_before, self._offsets = [0], []
         with closing(_BlockReader(self._form, self.num_shards or USUAL_SHARDS)) as reader:
             count.num_bytes += reader.start
             table, blocks, rest = self._read_first(reader, count, rng)
             yield RawShard(0, 0, table, blocks)
-            for number, own in enumerate(deal(rest, self.num_shards - 1, rng), start=1):
+            for number, own in enumerate(deal_blocks(rest, self.num_shards - 1, rng), start=1):
                 first_row = self._rows_before[-1]
                 yield RawShard(number, first_row, *self._read_blocks(reader, own, count))
 
@@ -298,7 +297,7 @@ class CsvShards:
     ) -> tuple[Any, IntArray, IntArray]:
         """Return the rows of the first shard, their blocks, and the blocks of other shards.
 
-        The number of shards follows from a sample of the blocks.
+        The number of shards is estimated from a sample of the blocks.
         """
         import pyarrow as pa
 
@@ -307,17 +306,17 @@ class CsvShards:
         wanted = rows * reader.bytes_per_row / reader.block_bytes
         if self.num_shards:
             wanted = len(every) / self.num_shards
-        sample = _spread(every, int(np.ceil(wanted)), rng)
+        sample = _draw_spread(every, int(np.ceil(wanted)), rng)
         table, blocks = self._read_blocks(reader, sample, count)
         num_rows = table.num_rows * len(every) / len(sample)
         if not self.num_shards:
             self._choose(num_rows, table)
             if self.num_shards > 1 and len(every) < 2 * self.num_shards:
-                raise CannotSeek(f"there are too few rows for {self.num_shards} scattered parts")
+                raise CannotSeek(f"the file has too few rows for {self.num_shards} scattered parts")
         extra = min(self._extra / max(num_rows, 1.0), 1.0 / self.num_shards)
         lacking = int(np.ceil(len(every) * ((1.0 - extra) / self.num_shards + extra))) - len(sample)
         rest = np.setdiff1d(every, sample)
-        more = rest if self.num_shards == 1 else _spread(rest, lacking, rng)
+        more = rest if self.num_shards == 1 else _draw_spread(rest, lacking, rng)
         if len(more):
             second, second_blocks = self._read_blocks(reader, more, count)
             table = pa.concat_tables([table, second])
@@ -327,15 +326,15 @@ class CsvShards:
     def _read_blocks(
         self, reader: _BlockReader, blocks: IntArray, count: ReadCount
     ) -> tuple[Any, IntArray]:
-        """Return the rows of some blocks, and for each row the number of its block."""
+        """Return the rows of some blocks, and the block of each row."""
         blocks = np.sort(blocks)
         pieces = [reader.read(block) for block in blocks.tolist()]
         count.num_bytes += sum(len(piece) for _, piece in pieces)
-        # Whole records hold an even number of quotes; a cut within a quoted cell leaves one over.
+        # Whole records have an even number of quotes; a cut within a quoted cell changes that.
         if any(piece.count(b'"') % 2 for _, piece in pieces):
             raise CannotSeek("a cell in quotes was cut")
         text = b"".join(piece for _, piece in pieces)
-        self._places.append([(offset, len(piece)) for offset, piece in pieces])
+        self._offsets.append([(offset, len(piece)) for offset, piece in pieces])
         codec = text_encoding(self._form.encoding)
         try:
             with explain_errors(self._form):
@@ -343,7 +342,7 @@ class CsvShards:
                     text = text.decode(codec).encode()
                 table = parse_records(self._form, self._columns, text)
         except DataError as error:
-            # Only a fault that is found in the file itself has a line.
+            # Only errors that are located in the file itself have a line.
             if error.line is not None or b'"' not in text:
                 raise
             raise CannotSeek("a cell in quotes was cut") from None
@@ -353,27 +352,27 @@ class CsvShards:
         count.num_rows += table.num_rows
         sizes = [piece.count(reader.newline) for _, piece in pieces]
         sizes[-1] += not text.endswith((b"\n", b"\r"))  # the end of the file
-        if sum(sizes) != table.num_rows:  # lines are empty, or within quotes
+        if sum(sizes) != table.num_rows:  # empty lines, or line breaks within quotes
             first = self._columns[:1]
             sizes = [parse_records(self._form, first, piece).num_rows for _, piece in pieces]
         return table, np.repeat(blocks, sizes)
 
     def _line_of(self, row: int) -> int | None:
-        """Return the line of a row that was read from blocks."""
+        """Return the first line of a row that was read from blocks."""
         form = self._form
-        group = min(bisect_right(self._rows_before, row), len(self._places)) - 1
+        group = min(bisect_right(self._rows_before, row), len(self._offsets)) - 1
         if group < 0:
             return None
         row -= self._rows_before[group]
-        return line_in_blocks(form.path, form.encoding, form.delimiter, self._places[group], row)
+        return line_in_blocks(form.path, form.encoding, form.delimiter, self._offsets[group], row)
 
 
 class _TextStream:
-    """Whole records of a text file, read one after the other up to places in the file."""
+    """Sequential reader of whole records of a text file, up to given offsets."""
 
     def __init__(self, form: CsvFormat, num_shards: int) -> None:
         self._form, self._text, self._rest = form, CsvText(form), b""
-        # Bytes of a plain file are bytes of text, so that the goal is reached at once.
+        # The bytes of a plain file are text, so that the goal is reached in one step.
         step = max(form.path.stat().st_size // (8 * num_shards), MIN_STEP)
         self._step = None if can_seek(form) else step
         self.at_end, self.lacks_header = False, form.has_header
@@ -384,11 +383,11 @@ class _TextStream:
 
     @property
     def position(self) -> int:
-        """Bytes of the file that were read."""
+        """Number of bytes of the file read so far."""
         return self._text.position
 
     def read(self, goal: int) -> bytes:
-        """Return the text of the next records, as far as they end before a byte of the file."""
+        """Return the text of the next records that end before an offset in the file."""
         form, chunks = self._form, [self._rest]
         while not self.at_end and self.position < goal:
             size = self._step or goal - self.position
@@ -405,11 +404,11 @@ class _TextStream:
 
 
 class _BlockReader:
-    """Blocks of a text file: the records that begin in each.
+    """Reader of blocks of a text file, each with the records that begin in it.
 
-    A record that begins with the first byte of a block belongs to the block before, so that one
-    rule holds everywhere: the cut of a block is the first beginning of a record after its first
-    byte.
+    A record that begins with the first byte of a block belongs to the previous block, so that the
+    same rule holds everywhere: the cut of a block is the first beginning of a record after its
+    first byte.
     """
 
     def __init__(self, form: CsvFormat, num_shards: int) -> None:
@@ -418,7 +417,7 @@ class _BlockReader:
         self._end = form.path.stat().st_size
         self._has_quotes = False
         try:
-            self._lay_out(num_shards)
+            self._plan_blocks(num_shards)
         except BaseException:
             self.close()
             raise
@@ -427,8 +426,8 @@ class _BlockReader:
         """Close the file."""
         self._file.close()
 
-    def _lay_out(self, num_shards: int) -> None:
-        """Read the header, and cut the rest into blocks."""
+    def _plan_blocks(self, num_shards: int) -> None:
+        """Read the header and divide the rest into blocks."""
         head, self.start = self._read_head()
         rows = max(head[self.start :].count(self.newline), 1)
         self.bytes_per_row = max((len(head) - self.start) / rows, 1.0)
@@ -437,24 +436,26 @@ class _BlockReader:
         block = max(block, MIN_BLOCK, ROWS_PER_BLOCK * self.bytes_per_row)
         self.num_blocks = max(round(length / block), 1)
         if self.num_blocks < 2 * num_shards:
-            raise CannotSeek(f"there are too few rows for {num_shards} parts of scattered blocks")
+            raise CannotSeek(
+                f"the file has too few rows for {num_shards} parts of scattered blocks"
+            )
         self.block_bytes = length / self.num_blocks
         edges = np.linspace(self.start, self._end, self.num_blocks + 1).round().astype(np.int64)
         self._edges: list[int] = edges.tolist()
-        self._cuts = {0: self.start, self.num_blocks: self._end}
+        self._cut_offsets = {0: self.start, self.num_blocks: self._end}
 
     def read(self, block: int) -> tuple[int, bytes]:
-        """Return where the records of a block begin in the file, and their text."""
+        """Return the offset of the records of a block, and their text."""
         start, stop = self._edges[block], self._edges[block + 1]
-        # The next cut is searched in the same text; whether it holds quotes matters for both.
+        # The next cut is searched in the same text, so that quotes affect both cuts equally.
         text = self._read(start, stop + self._window)
-        begin = self._cut(block, text)
-        end = self._cut(block + 1, text[stop - start :])
+        begin = self._find_cut(block, text)
+        end = self._find_cut(block + 1, text[stop - start :])
         text += self._read(start + len(text), end)
         return begin, text[begin - start : end - start]
 
     def _read_head(self) -> tuple[bytes, int]:
-        """Return the beginning of the file, and where its rows begin."""
+        """Return the beginning of the file, and the offset of its first row."""
         size = HEAD_BYTES
         while True:
             head = self._read(0, size)
@@ -465,11 +466,11 @@ class _BlockReader:
             if start >= 0:
                 return head, start
             if len(head) >= min(self._end, MAX_SEARCH):
-                raise CannotSeek("the header does not end")
+                raise CannotSeek("the end of the header was not found")
             size *= 4
 
     def _end_of_header(self, head: bytes, start: int) -> int:
-        """Return where the first record ends, -1 if it is not known."""
+        """Return the offset of the end of the first record, or -1 if it is not found."""
         end = start
         while (end := head.find(self.newline, end) + 1) > 0:
             text = head[start:end]
@@ -487,20 +488,25 @@ class _BlockReader:
 
     @property
     def _window(self) -> int:
-        """Bytes after a place in which the beginning of a record is searched first."""
+        """Number of bytes in which the beginning of a record is searched first."""
         records = CHECKED_RECORDS + 2 if self._has_quotes else 2
         return int(records * self.bytes_per_row) + 16
 
-    def _cut(self, block: int, text: bytes) -> int:
-        """Return where the first record begins after the first byte of a block, with its text."""
-        if block not in self._cuts:
-            # Quotes may be judged differently from another place: blocks never overlap.
-            low, high = self._cuts.get(block - 1, 0), self._cuts.get(block + 1, self._end)
-            self._cuts[block] = min(max(self._search(self._edges[block], text), low), high)
-        return self._cuts[block]
+    def _find_cut(self, block: int, text: bytes) -> int:
+        """Return the offset of the first record after the first byte of a block."""
+        if block not in self._cut_offsets:
+            # Searches from other offsets may interpret quotes differently: prevent overlaps.
+            low, high = (
+                self._cut_offsets.get(block - 1, 0),
+                self._cut_offsets.get(block + 1, self._end),
+            )
+            self._cut_offsets[block] = min(
+                max(self._find_record(self._edges[block], text), low), high
+            )
+        return self._cut_offsets[block]
 
-    def _search(self, start: int, text: bytes) -> int:
-        """Return where the first record begins after a byte of the file, with which text begins."""
+    def _find_record(self, start: int, text: bytes) -> int:
+        """Return the offset of the first record after ``start``, where ``text`` begins."""
         size = self._window
         while True:
             text += self._read(start + len(text), start + size)
@@ -511,11 +517,11 @@ class _BlockReader:
             if at_end:
                 return self._end
             if size >= MAX_SEARCH:
-                raise CannotSeek(f"no record is found in {size} bytes after byte {start}")
+                raise CannotSeek(f"no record was found in {size} bytes after byte {start}")
             size *= 2
 
     def _first_record(self, text: bytes, at_end: bool) -> int | None:
-        """Return where the first record begins after a line break; None if more is needed."""
+        """Return the offset of the first record after a line break; None if more text is needed."""
         place = 0
         for _ in range(MAX_REJECTED):
             place = text.find(self.newline, place) + 1
@@ -526,14 +532,14 @@ class _BlockReader:
                 return None
             if is_one:
                 return place
-        raise CannotSeek("its quotes and line breaks do not tell where a row begins")
+        raise CannotSeek("the beginning of a row cannot be determined from quotes and line breaks")
 
     def _begins_record(self, text: bytes, place: int, at_end: bool) -> bool | None:
-        """Return whether a record begins at a place; None if more text is needed to know it.
+        """Return whether a record begins at an offset; None if more text is needed.
 
-        A line break within quotes begins none. So in a file that holds quotes, some records must
-        follow that have as many cells as there are columns, with quotes around some of them: if
-        the place were within quotes, the next quote would close a cell.
+        A line break within quotes does not begin a record. In a file with quotes, some records must
+        therefore follow that have as many cells as there are columns, with quotes around some of
+        them: if the offset were within quotes, the next quote would close a cell.
         """
         form = self._form
         if not self._has_quotes:
@@ -541,7 +547,7 @@ class _BlockReader:
             if end < 0 and not at_end:
                 return None
             line = text[place : end if end >= 0 else len(text)].rstrip(b"\r\n")
-            # An empty line may be within a cell in quotes; the next line tells.
+            # An empty line may be within a quoted cell; the next line decides.
             return bool(line) and line.count(form.delimiter.encode()) == len(form.names) - 1
         if at_end and not text.endswith((b"\n", b"\r")):
             text += b"\n"
@@ -558,13 +564,13 @@ class _BlockReader:
 
 
 def parse_records(form: CsvFormat, columns: Sequence[str], text: bytes) -> Any:
-    """Return the rows of a text as an Arrow table in which every cell is text."""
+    """Parse records to an Arrow table in which every cell is text."""
     import pyarrow as pa
     from pyarrow import csv
 
     if not text[:64].strip(b"\r\n") and not text.strip(b"\r\n"):
         return pa.schema([(name, pa.string()) for name in columns]).empty_table()
-    if text.startswith(codecs.BOM_UTF8):  # pyarrow would drop that of a first cell
+    if text.startswith(codecs.BOM_UTF8):  # pyarrow would drop one in the first cell
         text = codecs.BOM_UTF8 + text
     return csv.read_csv(
         pa.BufferReader(text),
@@ -582,9 +588,9 @@ def parse_records(form: CsvFormat, columns: Sequence[str], text: bytes) -> Any:
 
 
 def end_of_records(text: bytes, delimiter: str) -> int:
-    r"""Return where the last whole record of a text ends; the text begins with a record.
+    r"""Return the offset of the end of the last whole record of a text that begins with a record.
 
-    As in pyarrow and in Python's csv module, a quote counts only if its cell begins with it, and a
+    As in pyarrow and in Python's csv module, a quote counts only at the beginning of a cell, and a
     line break within quotes belongs to the cell.
 
     Examples
@@ -596,12 +602,12 @@ def end_of_records(text: bytes, delimiter: str) -> int:
     """
     if b'"' in text:
         cells, records = _patterns(delimiter)
-        # Most of the text is only searched for quotes; no line break lies within a doubled one.
+        # Most of the text is only searched for quotes; a doubled quote has no line break in it.
         middle = text.rfind(b"\n", 0, max(len(text) - TAIL_BYTES, 0)) + 1
         found = records.match(text, cells.match(text, 0, middle).end())
         end: int = found.end()
         return end if end > found.start() else records.match(text).end()
-    # A carriage return at the very end may be the first half of a line break.
+    # A carriage return at the end may be the first half of a line break.
     return text.rfind(b"\n") + 1 or text.rfind(b"\r", 0, len(text) - 1) + 1
 
 
@@ -618,7 +624,7 @@ def _patterns(delimiter: str) -> tuple[Any, Any]:
 
 @cache
 def _record_patterns(delimiter: str, width: int) -> tuple[Any, Any]:
-    """Return patterns of whole records with so many cells, and of the beginning of one.
+    """Return patterns of whole records with ``width`` cells, and of the beginning of one.
 
     Quotes are only accepted around cells.
     """
@@ -632,14 +638,14 @@ def _record_patterns(delimiter: str, width: int) -> tuple[Any, Any]:
     return re.compile(rb"(?:%b|%b)*+" % (record, line_break)), re.compile(beginning)
 
 
-def deal(items: IntArray, num_hands: int, rng: np.random.Generator) -> Iterator[IntArray]:
-    """Deal items to hands: of as many neighbours as there are hands, each gets a random one.
+def deal_blocks(items: IntArray, num_hands: int, rng: np.random.Generator) -> Iterator[IntArray]:
+    """Deal items to hands: of ``num_hands`` neighbours, each hand gets a random one.
 
-    The hands have the same law: any order of them is as likely as any other.
+    The hands are exchangeable: all orders of them are equally likely.
 
     Examples
     --------
-    >>> hands = list(deal(np.arange(7), 3, np.random.default_rng(0)))
+    >>> hands = list(deal_blocks(np.arange(7), 3, np.random.default_rng(0)))
     >>> sorted(len(hand) for hand in hands)
     [2, 2, 3]
     >>> sorted(int(item) for hand in hands for item in hand)
@@ -648,16 +654,16 @@ def deal(items: IntArray, num_hands: int, rng: np.random.Generator) -> Iterator[
     if num_hands < 1:
         return
     rounds, left = divmod(len(items), num_hands)
-    # Those that are left over are anywhere, not at the end.
+    # Surplus items are chosen anywhere, not only at the end.
     over = np.sort(rng.choice(len(items), left, replace=False))
-    dealt = rng.permuted(np.delete(items, over).reshape(rounds, num_hands), axis=1)
-    lucky = rng.permutation(num_hands)[:left]
+    permuted = rng.permuted(np.delete(items, over).reshape(rounds, num_hands), axis=1)
+    extra_hands = rng.permutation(num_hands)[:left]
     for hand in range(num_hands):
-        yield np.concatenate([dealt[:, hand], items[over[lucky == hand]]])
+        yield np.concatenate([permuted[:, hand], items[over[extra_hands == hand]]])
 
 
-def _spread(items: IntArray, number: int, rng: np.random.Generator) -> IntArray:
-    """Return some random items, one out of each of equally long runs."""
+def _draw_spread(items: IntArray, number: int, rng: np.random.Generator) -> IntArray:
+    """Return a stratified random sample of items, one from each of equally long runs."""
     number = min(max(number, 0), len(items))
     if not number:
         return items[:0]

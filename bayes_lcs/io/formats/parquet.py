@@ -1,4 +1,4 @@
-"""Parquet files, read batch by batch."""
+"""Read Parquet files batch by batch."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["footer_size", "iter_rows", "open_parquet_table", "open_streaming"]
 BATCH_ROWS = 1 << 16
 
 MAX_DICTIONARY = 1000
-"""Columns of more values than this are read as text, and encoded batch by batch."""
+"""Maximum size of dictionaries; columns with more values are encoded batch by batch."""
 
 BUFFER_BYTES = 1 << 18
-"""Bytes of a column that are read at a time."""
+"""Number of bytes of a column that are read at a time."""
 
 
 def open_parquet_table(path: Path) -> RawTable:
-    """Return the columns of a Parquet file. An unnamed pandas index stored with it is left out."""
+    """Open a Parquet file as a raw table, without an unnamed pandas index stored in it."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -36,19 +36,19 @@ def open_parquet_table(path: Path) -> RawTable:
         schema = parquet.read_schema(path)
         names = drop_stored_index(schema.names)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise source.error(f"is not a whole Parquet file (cut short?): {one_line(error)}") from None
+        raise source.error(f"is not a complete Parquet file: {one_line(error)}") from None
     for position, name in enumerate(names):
         if name in names[:position]:
-            raise source.error("two columns have this name; rename one", column=name)
+            raise source.error("two columns have this name; rename one of them", column=name)
         if "\x00" in name:
-            raise source.error("the name holds a NUL byte; the file is damaged", column=name)
+            raise source.error("the name contains a NUL byte; the file is damaged", column=name)
 
     def batches(
         columns: Sequence[str], /, *, encoded: Collection[str] = (), **_: Any
     ) -> Iterator[Any]:
         for name in columns:
             check_type(name, schema.field(name).type, source)
-        # Most text columns are stored as codes; texts would only be made to be encoded again.
+        # Most text columns are stored as dictionaries, which need not be decoded to text.
         as_codes = {n for n in columns if n in encoded and is_text_type(schema.field(n).type)}
         skip_rows, is_whole = 0, False
         while not is_whole:
@@ -93,7 +93,7 @@ def iter_rows(
 ) -> Iterator[tuple[int, Any]]:
     """Yield the rows from ``start`` to ``stop`` in record batches, each with its first row.
 
-    Row groups that hold no such rows are not read.
+    Row groups without such rows are not read.
     """
     about = file.metadata
     ends = np.cumsum([0, *(about.row_group(i).num_rows for i in range(about.num_row_groups))])
@@ -101,7 +101,7 @@ def iter_rows(
     first = int(ends[groups[0]]) if groups else 0
     for batch in file.iter_batches(BATCH_ROWS, groups, list(columns)):
         low, high = max(start - first, 0), min(stop - first, batch.num_rows)
-        if low < high or not batch.num_rows:  # an empty batch has types all the same
+        if low < high or not batch.num_rows:  # an empty batch still has column types
             yield first + low, batch.slice(low, high - low)
         first += batch.num_rows
         if first >= stop:
@@ -109,7 +109,7 @@ def iter_rows(
 
 
 def _large_dictionaries(table: Any, encoded: Collection[str]) -> set[str]:
-    """Return columns of which a row group has many values: all of them come with every batch."""
+    """Return columns with a large dictionary, which would be repeated in every batch."""
     return {
         name
         for name in encoded
@@ -118,9 +118,9 @@ def _large_dictionaries(table: Any, encoded: Collection[str]) -> set[str]:
 
 
 def open_streaming(path: str | Path, encoded: Collection[str] = ()) -> Any:
-    """Open a Parquet file so that row groups of any size are never in memory as a whole.
+    """Open a Parquet file for streaming, so that row groups are never completely in memory.
 
-    Columns that are ``encoded`` come as dictionaries.
+    Columns in ``encoded`` are read as dictionaries.
     """
     from pyarrow import parquet
 
@@ -134,25 +134,25 @@ def open_streaming(path: str | Path, encoded: Collection[str] = ()) -> Any:
 
 
 def _merge_small(batches: Iterable[Any]) -> Iterator[Any]:
-    """Join batches until they have many rows: dictionaries end with their row groups."""
+    """Merge small batches, since dictionary batches end with their row groups."""
     import pyarrow as pa
 
-    held: list[Any] = []
+    buffer: list[Any] = []
     rows = 0
     for batch in batches:
-        held.append(batch)
+        buffer.append(batch)
         rows += batch.num_rows
         if rows > BATCH_ROWS // 2:
-            yield pa.Table.from_batches(held)
-            held, rows = [], 0
-    if held:
-        yield pa.Table.from_batches(held)
+            yield pa.Table.from_batches(buffer)
+            buffer, rows = [], 0
+    if buffer:
+        yield pa.Table.from_batches(buffer)
 
 
 def footer_size(footer: Callable[[], Any], source: Source) -> SizeEstimate:
-    """Return rows, and bytes of all columns unpacked, as the footer of a Parquet file tells them.
+    """Return the rows and uncompressed bytes of a Parquet file from its footer.
 
-    Columns are not looked at one by one: a damaged footer then makes pyarrow end the process.
+    Columns are not inspected one by one, since pyarrow crashes if the footer is damaged.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Read ranges of rows of Parquet files as numbers, on the worker that uses them."""
+"""Read row ranges of Parquet files as numbers, on the worker that uses them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.core.errors import one_line
+from bayes_lcs.core.errors import one_line, plural
 from bayes_lcs.io.decode import check_type, decode_numbers
 from bayes_lcs.io.formats.parquet import iter_rows, open_streaming
 from bayes_lcs.io.options import MissingRule
@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 
 
 class RowRange(NamedTuple):
-    """Rows ``start`` to ``stop`` of a Parquet file that has ``file_rows`` of them."""
+    """Rows ``start`` to ``stop`` of a Parquet file with ``file_rows`` rows."""
 
     path: str
     start: int
@@ -32,13 +32,13 @@ class RowRange(NamedTuple):
 
 @dataclass(frozen=True)
 class NumberReader:
-    """Reads columns of Parquet files as numbers; small enough to be sent to a worker."""
+    """Reader of columns of Parquet files as numbers, which can be sent to a worker."""
 
     columns: tuple[str, ...]
     missing: Mapping[str, MissingRule]
 
     def __call__(self, ranges: Sequence[RowRange]) -> FloatArray:
-        """Return the rows of some ranges, one after the other."""
+        """Return the concatenated rows of some ranges."""
         return np.concatenate(list(self.batches(ranges)))
 
     def batches(self, ranges: Sequence[RowRange]) -> Iterator[FloatArray]:
@@ -55,7 +55,7 @@ class NumberReader:
                         yield finite_numbers(rows, self.columns, self.missing, source, first)
             except FileNotFoundError:
                 raise source.error(
-                    f"there is no such file where it is worked on; all workers must see {path}"
+                    f"the file does not exist on this worker; all workers need access to {path}"
                 ) from None
             except (pa.ArrowException, OSError) as error:
                 fault = f"cannot be read, the file is damaged: {one_line(error)}"
@@ -64,12 +64,12 @@ class NumberReader:
     def _check(self, file: Any, file_rows: int, source: Source) -> None:
         for name in self.columns:
             if name not in file.schema_arrow.names:
-                raise source.error("there is no such column any more", column=name)
+                raise source.error("this column has disappeared from the file", column=name)
             check_type(name, file.schema_arrow.field(name).type, source)
         if file.metadata.num_rows != file_rows:
             raise source.error(
-                f"had {file_rows} rows and has {file.metadata.num_rows} now; do not change files "
-                "while they are read"
+                f"had {plural(file_rows, 'row')} and has {file.metadata.num_rows} now; do not "
+                "change files while they are read"
             )
 
 
@@ -86,7 +86,7 @@ def finite_numbers(
         rows[:, place] = decode_numbers(name, block.column(name), missing[name], source, start)
     with np.errstate(over="ignore", invalid="ignore"):
         total = rows.sum()
-    if np.isfinite(total):  # then all are, and this is faster than looking at each
+    if np.isfinite(total):  # then all numbers are finite, and this is fast
         return rows
     unusable = np.argwhere(~np.isfinite(rows))
     if len(unusable):

@@ -1,4 +1,4 @@
-"""A Parquet file in shards: of row groups in a random order, all at once, or as it lies."""
+"""Read a Parquet file in shards: of random row groups, as one shard, or in file order."""
 
 from __future__ import annotations
 
@@ -11,49 +11,48 @@ from typing import Any
 
 import numpy as np
 
-from bayes_lcs.core.errors import one_line
+from bayes_lcs.core.errors import one_line, plural
 from bayes_lcs.io.decode import check_type
-from bayes_lcs.io.formats.csv_shards import ChooseNumber, RawShard, ReadCount, deal
+from bayes_lcs.io.formats.csv_shards import ChooseNumber, RawShard, ReadCount, deal_blocks
 from bayes_lcs.io.raw_table import Source
 
 __all__ = ["ParquetShards"]
 
 MIN_BUFFER, MAX_BUFFER = 1 << 14, 1 << 18
-"""Bytes of a column read at a time: pyarrow asks for 16 KiB to read the header of a page."""
+"""Bytes of a column read at a time; pyarrow reads 16 KiB for the header of a page."""
 
 SMALL_FILE = 1 << 16
-"""A file of no more bytes is read without a buffer: a damaged page that claims gigabytes would make
-pyarrow reserve them."""
+"""Maximum size of a file that is read without a buffer: pyarrow would allocate the size that a
+damaged page claims."""
 
 BATCH_ROWS = 1 << 16
 
 GROUPS_PER_SHARD = 32
-"""Row groups of a shard where the number of shards is not given: fewer do not stand for the file if
-its rows are sorted."""
+"""Row groups per shard if their number is not given; fewer do not represent a sorted file."""
 
 MIN_GROUPS = 4
-"""The same in a file that is too large to be read at once."""
+"""The same for a file that is too large to be read at once."""
 
 SAMPLED_GROUPS = 8
-"""Row groups in which labels are counted."""
+"""Number of row groups in which labels are counted."""
 
 MIN_SHARDS = 16
-"""Fewer shards of row groups save nothing: reading could not stop before the last of them."""
+"""Minimum number of shards of row groups; with fewer, reading could not stop early."""
 
 MAX_CELLS = 1 << 25
-"""Cells of a file that is read at once where it has too few row groups."""
+"""Maximum number of cells of a file that is read at once if it has too few row groups."""
 
 
 class ParquetShards:
-    """The rows of a Parquet file in shards, each read when it is asked for.
+    """Shards of the rows of a Parquet file, which are read on demand.
 
-    Row groups that follow one another are dealt to different shards at random. A file with too few
-    row groups is one shard, ``is_whole``, if it has at most `MAX_CELLS` cells; any other comes as
-    it lies, page by page.
+    Neighbouring row groups are dealt to different shards at random. A file with too few row groups
+    is one shard, ``is_whole``, if it has at most `MAX_CELLS` cells, and is otherwise read in file
+    order, page by page.
 
     ``num_shards`` is a number, or a function that returns it for the number of rows and of distinct
-    labels; ``rows_per_shard`` is the largest number of rows of a shard, instead of ``num_shards``;
-    ``shuffle`` is "auto" for a random order if it is possible; ``count`` counts the bytes of the
+    labels; ``rows_per_shard`` is the maximum number of rows per shard, instead of ``num_shards``;
+    ``shuffle`` is "auto" for a random order if possible; ``count`` counts the bytes of the
     footer.
     """
 
@@ -75,7 +74,7 @@ class ParquetShards:
         size = path.stat().st_size
         share = size // (8 * (num_shards if isinstance(num_shards, int) else 64) * len(columns))
         self._buffer = 0 if size <= SMALL_FILE else min(max(share, MIN_BUFFER), MAX_BUFFER)
-        with self._open(count, "is not a whole Parquet file (cut short?)") as file:
+        with self._open(count, "is not a complete Parquet file") as file:
             self._metadata = file.metadata
             self.schema = file.schema_arrow
         for name in columns:
@@ -90,7 +89,7 @@ class ParquetShards:
         enough = len(filled) >= self.num_shards > 1
         is_small = self.num_rows * len(self._columns) <= MAX_CELLS
         if not isinstance(num_shards, int) and rows_per_shard is None and self.num_shards > 1:
-            # Shards of many groups are alike even where each group holds one label only.
+            # Shards of many groups are similar even if each group has only one label.
             per_shard = GROUPS_PER_SHARD if is_small else MIN_GROUPS
             fewer = min(self.num_shards, len(filled) // per_shard)
             enough = fewer >= MIN_SHARDS
@@ -99,14 +98,14 @@ class ParquetShards:
         self.is_whole = shuffle is not False and not enough and is_small
         if shuffle is True and not self.is_shuffled and not self.is_whole:
             raise source.error(
-                f"parts cannot come in a random order: the file has {len(filled)} row groups, too "
-                f"few for {self.num_shards} parts, and is too large to be read at once; ask for "
-                f"{len(filled)} parts or fewer, pass shuffle='auto', or write the file with "
-                "smaller row groups"
+                f"parts cannot be read in random order: the file has "
+                f"{plural(len(filled), 'row group')}, too few for {self.num_shards} parts, and is "
+                f"too large to be read at once; ask for {plural(len(filled), 'part')} or fewer, "
+                "pass shuffle='auto', or write the file with smaller row groups"
             )
         if self.is_whole:
             self.num_shards = 1
-        dealt = deal(filled, self.num_shards, np.random.default_rng(seed)) if enough else ()
+        dealt = deal_blocks(filled, self.num_shards, np.random.default_rng(seed)) if enough else ()
         self._groups = [np.sort(groups).tolist() for groups in dealt]
         self._shard_starts = np.cumsum([0, *(int(rows[own].sum()) for own in self._groups)])
         self.source = replace(source, row_of=self._row_of if self.is_shuffled else None)
@@ -131,8 +130,8 @@ class ParquetShards:
             return num_shards(self.num_rows, len(labels.column(0).unique()))
         if num_shards > self.num_rows:
             raise self._source.error(
-                f"there are only {self.num_rows} rows, too few for {num_shards} parts; ask for "
-                f"{self.num_rows} parts or fewer"
+                f"only {plural(self.num_rows, 'row')}, too few for {num_shards} parts; ask for "
+                f"{plural(self.num_rows, 'part')} or fewer"
             )
         return num_shards
 
@@ -151,7 +150,7 @@ class ParquetShards:
             return self._read_groups(file, number, count)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the footer out: it can be larger than a shard, and a worker reads it again."""
+        """Return the state without the footer, which can be large and is read again by workers."""
         return {**self.__dict__, "_metadata": None}
 
     @contextmanager
@@ -172,7 +171,7 @@ class ParquetShards:
             raise self._source.error(f"{fault}: {one_line(error)}") from None
 
     def _row_of(self, row: int) -> int:
-        """Return the place in the file of a row that is counted shard by shard."""
+        """Return the number in the file of a row that is counted in reading order."""
         number = int(np.searchsorted(self._shard_starts, row, side="right")) - 1
         row -= int(self._shard_starts[number])
         for group in self._groups[number]:
@@ -196,25 +195,25 @@ class ParquetShards:
         batches = file.iter_batches(
             min(size + 1, BATCH_ROWS), columns=self._columns, use_threads=False
         )
-        row, held = 0, pa.table({})
+        row, buffer = 0, pa.table({})
         for number in range(self.num_shards):
             rows = size + (number < larger)
-            tables, found = [held] if held.num_rows else [], held.num_rows
+            tables, found = [buffer] if buffer.num_rows else [], buffer.num_rows
             while found < rows:
                 batch = next(batches, None)
                 if batch is None:
-                    raise self._source.error("the file is damaged: it holds too few rows")
+                    raise self._source.error("the file is damaged: it has too few rows")
                 tables.append(pa.Table.from_batches([batch]))
                 found += batch.num_rows
                 count.num_rows += batch.num_rows
             whole = pa.concat_tables(tables)
-            held = whole.slice(rows)
+            buffer = whole.slice(rows)
             yield RawShard(number, row, whole.slice(0, rows))
             row += rows
 
 
 class _CountedFile(io.FileIO):
-    """A file without a buffer that counts the bytes that are read from it."""
+    """Unbuffered file that counts the bytes that are read from it."""
 
     def __init__(self, path: Path, count: ReadCount) -> None:
         super().__init__(path, "rb")

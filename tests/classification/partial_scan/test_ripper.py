@@ -29,7 +29,7 @@ def test_probabilities_are_those_of_wittgenstein():
     found = RuleClassifier(random_state=1).fit(frame, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        binned = found._binned(frame, reset=False)
+        binned = found._bin_columns(frame, reset=False)
         peer = wittgenstein.RIPPER(k=2, n_discretize_bins=None, random_state=1)
         peer.fit(binned, y=(y == "b").astype(int), pos_class=1)
         expected = np.asarray(peer.predict_proba(binned))[:, 1]

@@ -95,7 +95,7 @@ def test_the_file_itself_is_predicted_as_users_do_it_first(tmp_path):
     path = tmp_path / "t.csv"
     frame.to_csv(path)
     found = PartialScanClassifier(**WHOLE)
-    with pytest.warns(DataNote, match=r"t\.csv: the first column has no name .* for an index"):
+    with pytest.warns(DataNote, match=r"t\.csv: the first column has no name .* as an index"):
         found.fit_file(path, label="kind", ignore=["note"])
     assert found.feature_names_in_.tolist() == ["town", "age", "pay", "new"]
     chances = found.predict_proba(path)
@@ -293,7 +293,7 @@ def test_a_column_that_turns_out_to_be_text(column, empty_first, tmp_path):
     text.loc[350, column] = "old"
     text.to_csv(tmp_path / "t.csv", index=False)
     found = PartialScanClassifier(**IN_ORDER)
-    told = rf"t\.csv, line 352, column '{column}': holds 'old', but only .* started again"
+    told = rf"t\.csv, line 352, column '{column}': holds 'old', but only .* restarted"
     with pytest.warns(DataNote, match=told) as caught:
         found.fit_file(tmp_path / "t.csv", label="kind")
     notes = [str(one.message) for one in caught if one.category is DataNote]
@@ -336,7 +336,7 @@ def test_integers_that_meet_floats_need_no_second_start(tmp_path):
     found.fit_file(tmp_path / "t.csv", label="kind", classes=[1, 0])
     assert found.classes_.tolist() == [1, 0]
     with pytest.raises(
-        DataError, match=r"the label (0|1)\.0 is none of .*; write (0|1)\.0, not '(0|1)'"
+        DataError, match=r"the label (0|1)\.0 is not in .*; write (0|1)\.0, not '(0|1)'"
     ):
         found.fit_file(tmp_path / "t.csv", label="kind", classes=["1", "0"])
 
@@ -380,7 +380,7 @@ def test_text_where_numbers_were_learned(tmp_path):
     wrong = X.astype(object)
     wrong.loc[7, "age"] = "old"
     wrong.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(DataError, match=r"row 7, column 'age': the cell is 'old', but the class"):
+    with pytest.raises(DataError, match=r"row 7, column 'age': the cell is 'old', but the column"):
         found.predict(wrong)
     with pytest.raises(DataError, match=r"t\.csv, line 9, column 'age': the cell is 'old'"):
         found.predict(tmp_path / "t.csv")
@@ -415,10 +415,10 @@ def test_benefit_keys_match_labels_by_value(source, tmp_path):
     told = "the labels are 0, 1; they are integers: write 1, not '1'"
     with pytest.raises(ValueError, match=told):
         fit({("1", "1"): 9.0})
-    with pytest.raises(ValueError, match="benefit names 2, which is no label"):
+    with pytest.raises(ValueError, match="benefit names 2, which is not a label"):
         fit({(1, 1): 9.0, (2, 1): 1.0})
     if source != "frame":
-        with pytest.raises(ValueError, match="benefit names 2, which is no label"):
+        with pytest.raises(ValueError, match="benefit names 2, which is not a label"):
             fit({(1, 1): 9.0, (2, 1): 1.0}, classes=[0, 1])
         fit({(1, 1): 9.0, (2, 1): 1.0}, classes=[0, 1, 2])
 
@@ -434,7 +434,7 @@ def test_a_benefit_key_that_no_part_read_has(tmp_path):
     benefit = {("yes", "yes"): 1.0, ("no", "no"): 1.0, ("lat", "lat"): 1.0}
     options = {"n_partitions": 64, "shuffle": False, "random_state": 0}
     found = PartialScanClassifier("tree", benefit=benefit, **options)
-    with pytest.warns(DataWarning, match="benefit names 'lat', which the rows that were read"):
+    with pytest.warns(DataWarning, match="benefit names 'lat', which is not a label of the rows"):
         found.fit_file(tmp_path / "t.csv", label="y")
     assert found.scanned_fraction_ < 1.0
     wrong = PartialScanClassifier("tree", benefit={("Yes", "Yes"): 1.0}, **options)

@@ -156,7 +156,7 @@ def test_few_validation_rows_guarantee_nothing(num_rows):
     assert number == num_rows // 5
     assert found.scan_.is_guaranteed == (number >= 100)
     if number < 100:
-        told = f"Nothing is guaranteed: there are {number} validation rows, fewer than the 100"
+        told = f"Nothing is guaranteed: only {number} validation rows (at least 100 are needed)"
         assert found.scan_.explain().startswith(told)
         assert "99.7" not in found.guarantee_
 
@@ -224,7 +224,7 @@ def test_what_is_read_in_order_and_in_part_is_not_guaranteed(kind, tmp_path, mon
     assert found.scanned_fraction_ < 0.9
     assert not found.scan_.is_guaranteed
     assert found.scan_.explain().startswith("Nothing is guaranteed: parts were read in the order")
-    assert found.guarantee_.startswith("nothing for sure")
+    assert found.guarantee_.startswith("nothing: ")
 
 
 @pytest.mark.filterwarnings(POOR)
@@ -237,7 +237,7 @@ def test_a_label_that_is_first_met_late_is_no_guarantee(tmp_path):
     for seed in range(4):
         found = PartialScanClassifier(n_partitions=60, tolerance=0.4, random_state=seed)
         found.fit_file(path, label="y")
-        late = [text for text in found.scan_.caveats if "'rare' was first met in part" in text]
+        late = [text for text in found.scan_.caveats if "'rare' first occurred in part" in text]
         told.append(bool(late))
         assert found.scan_.is_guaranteed != bool(found.scan_.caveats)
         met = ["rare" in model.classes_ for model in found.estimators_]
@@ -255,7 +255,7 @@ def test_a_single_label(kind, num_rows, tmp_path):
     found = PartialScanClassifier(random_state=0)
     path = None if kind == "array" else write(frame, tmp_path / kind)
     X, y = frame[list("pqrs")], frame["y"]
-    with pytest.warns(DataWarning, match=r"only one label, 'a', was met"):
+    with pytest.warns(DataWarning, match=r"only one label, 'a', was found"):
         _ = found.fit(X, y) if path is None else found.fit_file(path, label="y")
     assert not found.scan_.is_guaranteed
     assert found.scan_.performance is None
@@ -386,7 +386,7 @@ def test_an_ensemble_that_is_worse_than_one_model_is_told(tmp_path):
 def test_a_classifier_of_coins_is_told_to_be_no_better_than_the_commonest_label():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20_000, 2)), rng.random(20_000) < 0.4
-    with pytest.warns(DataWarning, match="no better than deciding False for every row"):
+    with pytest.warns(DataWarning, match="no better than predicting False for every row"):
         found = PartialScanClassifier(random_state=0).fit(X, y)
     assert found.scan_.performance.majority_accuracy == pytest.approx(0.6, abs=0.07)
 
@@ -400,7 +400,7 @@ def test_performance_by_hand():
     assert (found.accuracy, found.majority_accuracy, found.single_accuracy) == (0.75, 0.75, 1.0)
     assert found.balanced_accuracy == pytest.approx((2 / 3 + 1) / 2)
     assert [text.split(":")[0] for text in remarks] == [
-        "the classifier is no better than deciding 'a' for every row",
+        "the classifier is no better than predicting 'a' for every row",
         "one model of 77 rows is clearly better than the ensemble",
     ]
     # Deciding "b" where it is true brings 9: worth it wherever P(b) > 0.1.
@@ -556,8 +556,8 @@ def test_a_file_that_cannot_be_cut(tmp_path, monkeypatch):
     assert found.classes_.tolist() == ["a", "b", "c"]
     assert found.scan_.accuracy > 0.85
     assert (found.n_partitions_, found.scanned_fraction_) == (20, 1.0)
-    monkeypatch.setattr(file_shards, "MAX_AT_ONCE", 0)
-    with pytest.raises(bl.DataError, match=r"pipes\.csv: parts cannot come in a random order"):
+    monkeypatch.setattr(file_shards, "MAX_BYTES_AT_ONCE", 0)
+    with pytest.raises(bl.DataError, match=r"pipes\.csv: parts cannot be read in random order"):
         PartialScanClassifier(shuffle=True).fit_file(path, label="y")
 
 
@@ -584,7 +584,7 @@ def test_the_command_says_first_what_is_not_guaranteed(case, tmp_path):
         assert "was enough" not in page
         return
     assert told["performance"]["accuracy"] > 0.85
-    assert "the commonest label alone" in story
+    assert "always predicting the most frequent label" in story
     assert 'id="performance"' in page
     if case == "small":
         assert story.startswith("One model was trained on all 500 rows")
@@ -598,7 +598,7 @@ def test_ensembles_saved_before_there_was_a_performance(tmp_path, monkeypatch):
     frame = three_labels(3000)
     found = PartialScanClassifier(n_partitions=4, random_state=0)
     found.fit(frame[list("pqrs")], frame["y"]).save(tmp_path / "new.skops")
-    restored = scan_io._restored
+    restored = scan_io._restore_classifier
 
     def of_old(kind, described):
         for name in ("caveats", "remarks", "performance"):
@@ -607,7 +607,7 @@ def test_ensembles_saved_before_there_was_a_performance(tmp_path, monkeypatch):
 
     again = bl.load(tmp_path / "new.skops")
     assert again.scan_.performance == found.scan_.performance
-    monkeypatch.setattr(scan_io, "_restored", of_old)
+    monkeypatch.setattr(scan_io, "_restore_classifier", of_old)
     old = bl.load(tmp_path / "new.skops")
     assert (old.scan_.performance, old.scan_.caveats) == (None, ())
     np.testing.assert_array_equal(
@@ -769,7 +769,7 @@ def test_parts_of_one_label_each_guarantee_nothing(tmp_path):
             tmp_path / "t.parquet", label="kind"
         )
     assert not found.scan_.is_guaranteed
-    assert "differ in their labels" in found.scan_.headline
+    assert "label frequencies of the parts differ" in found.scan_.headline
 
 
 @pytest.mark.parametrize("how", ["array", "file"])
@@ -801,7 +801,7 @@ def test_a_file_that_is_left_in_order_warns(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     frame = clumped(rng.choice(["a", "b"], 60_000), rng).sample(frac=1.0, random_state=0)
     frame.to_csv(tmp_path / "t.csv.gz", index=False)
-    with pytest.warns(bl.DataWarning, match="in the order of the file"):
+    with pytest.warns(bl.DataWarning, match="of the file were read in its order"):
         found = bl.PartialScanClassifier(random_state=0).fit_file(
             tmp_path / "t.csv.gz", label="kind"
         )

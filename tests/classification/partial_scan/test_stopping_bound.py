@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from bayes_lcs.classification.partial_scan.stopping_bound import Agreement
+from bayes_lcs.classification.partial_scan.stopping_bound import AgreementTest
 from bayes_lcs.classification.partial_scan.validation import BatchRows, SequentialRows
 
 ACCURACY = {labels: np.eye(labels)[None] for labels in (2, 3)}
@@ -16,12 +16,12 @@ def single_rows(bound, num_parts, confidence, ahead=1, files=2000):
     votes = np.repeat([1.0, 0.0], [num_parts // 2 + ahead, num_parts - num_parts // 2 - ahead])
     votes = rng.permuted(np.tile(votes, (files, 1)), axis=1).T
     said = np.stack([votes, 1.0 - votes], axis=2)
-    rule = Agreement(num_parts, confidence, bound, "every")
+    rule = AgreementTest(num_parts, confidence, bound, "every")
     level = rule.threshold(1, 2)
     wrong, going = 0, np.arange(files)
     for k in range(1, num_parts):
         decided = said[:k, going].mean(axis=0).argmax(axis=1)
-        evidence = rule.log_evidence(said[:k, going], ACCURACY[2], decided)
+        evidence = rule.log_e_values(said[:k, going], ACCURACY[2], decided)
         stops = evidence >= level
         wrong += int((decided[stops] != 0).sum())
         going = going[~stops]
@@ -78,13 +78,13 @@ def broken(rule, labels, kind, validation, files, num_rows=10):
         models = []
         for part in said[:-1]:
             models.append(Says(part))
-            if rows.look(models, list(range(labels))).is_done:
+            if rows.update(models, list(range(labels))).is_done:
                 stopped += 1
                 break
         else:
             continue
         decided = said[: len(models)].mean(axis=0).argmax(axis=1)
-        failures += (decided != full).mean() > rule.allowed
+        failures += (decided != full).mean() > rule.max_unsettled_share
     return failures / files, stopped / files
 
 
@@ -102,14 +102,14 @@ CASES = [
 @pytest.mark.parametrize(("labels", "kind", "validation", "rule"), CASES)
 def test_promises_are_kept_on_a_thousand_files(labels, kind, validation, rule):
     """Looks after every part, near ties on all rows: the stated failures, and no more."""
-    agreement = Agreement(20, 0.7, "betting", rule, 0.3)
+    agreement = AgreementTest(20, 0.7, "betting", rule, 0.3)
     failures, stopped = broken(agreement, labels, kind, validation, 1000)
     assert failures <= binom.ppf(0.9999, 1000, 0.3) / 1000
     assert stopped > 0.02  # there is something to fail
 
 
 def test_promises_are_kept_on_a_hundred_files():
-    agreement = Agreement(20, 0.7, "betting", "tolerance", 0.3)
+    agreement = AgreementTest(20, 0.7, "betting", "tolerance", 0.3)
     failures, stopped = broken(agreement, 2, "alike", BatchRows, 100)
     assert failures <= binom.ppf(0.9999, 100, 0.3) / 100
     assert stopped > 0.1
@@ -117,42 +117,42 @@ def test_promises_are_kept_on_a_hundred_files():
 
 def test_e_values_of_wrong_rows_have_room_for_few():
     """By hand: e-values 9, 50, 400 under a sum of 3 / 0.05 = 60: the first two may be wrong."""
-    rule = Agreement(1000, 0.95, "betting", "tolerance", 0.1)
+    rule = AgreementTest(1000, 0.95, "betting", "tolerance", 0.1)
 
-    class Known(Agreement):
-        def log_evidence(self, expected, benefits, decisions):
+    class Known(AgreementTest):
+        def log_e_values(self, expected, benefits, decisions):
             return np.log([400.0, 9.0, 50.0])
 
     known = Known(rule.num_parts, rule.confidence)
     said = np.tile([[[0.9, 0.1]]], (2, 3, 1))
-    assert known.judge(said, ACCURACY[2]).num_settled == 1
+    assert known.evaluate(said, ACCURACY[2]).num_settled == 1
 
 
 def test_decisions_that_cannot_be_worse_need_no_evidence():
     """Deciding 0 brings at least as much as 1 under either label."""
     benefits = np.array([[[3.0, 1.0], [2.0, 2.0]]])
-    rule = Agreement(64, 0.997, "betting", "every")
+    rule = AgreementTest(64, 0.997, "betting", "every")
     said = np.array([[[0.5, 0.5]]])
     expected = np.einsum("kny,nyl->knl", said, benefits)
-    assert rule.judge(expected, benefits).num_settled == 1
+    assert rule.evaluate(expected, benefits).num_settled == 1
 
 
 def test_all_parts_settle_everything():
     for bound in ("betting", "hoeffding", "hoeffding-finite"):
-        rule = Agreement(2, 0.997, bound, "every")
+        rule = AgreementTest(2, 0.997, bound, "every")
         said = np.array([[[0.5, 0.5]], [[0.5, 0.5]]])
-        assert rule.judge(said, ACCURACY[2]).num_settled == 1
-        assert rule.judge(said[:1], ACCURACY[2]).num_settled == 0
+        assert rule.evaluate(said, ACCURACY[2]).num_settled == 1
+        assert rule.evaluate(said[:1], ACCURACY[2]).num_settled == 0
 
 
 def test_ranges_of_benefits_matter():
     """A lead of one half is little where a thousand may be lost."""
-    rule = Agreement(64, 0.9, "betting", "every")
+    rule = AgreementTest(64, 0.9, "betting", "every")
     small = np.array([[[1.0, 0.0], [0.0, 1.0]]])
     large = np.array([[[1000.0, 0.0], [0.0, 1.0]]])
     settled = {}
     for name, benefits, p in (("small", small, 0.95), ("large", large, 0.0005)):
         said = np.tile([[[p, 1.0 - p]]], (12, 1, 1))
         expected = np.einsum("kny,nyl->knl", said, benefits)
-        settled[name] = rule.judge(expected, benefits).num_settled
+        settled[name] = rule.evaluate(expected, benefits).num_settled
     assert settled == {"small": 1, "large": 0}

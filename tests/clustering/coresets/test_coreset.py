@@ -297,5 +297,5 @@ def test_kmeans_of_a_coreset_knows_the_columns():
         found.predict(frame[["y", "x"]])
     with pytest.raises(bl.DataError, match="row 7, column 'x': there is no number in 1 of"):
         bl.coreset(frame.assign(x=frame["x"].where(frame.index != 7)), 3, 50)
-    with pytest.raises(bl.DataError, match="no column holds numbers"):
+    with pytest.raises(bl.DataError, match="there is no numeric column"):
         bl.coreset(frame[["town"]], 3, 50)

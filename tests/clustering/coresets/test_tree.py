@@ -44,7 +44,7 @@ def test_text_columns_of_a_frame_are_set_aside_as_those_of_a_file(X, tmp_path):
     frame.to_parquet(tmp_path / "rows.parquet")
     found = []
     for given in (frame, tmp_path / "rows.parquet"):
-        with pytest.warns(bl.DataNote, match="without numbers are not used: 'town'"):
+        with pytest.warns(bl.DataNote, match="without numbers are ignored: 'town'"):
             found.append(bl.coreset_tree(given, 4, 50).points)
     np.testing.assert_array_equal(*found)
 

@@ -156,7 +156,7 @@ def test_a_cell_that_is_no_number_is_named(tmp_path):
     with pytest.raises(bl.DataError, match=r"rows\.csv.*line 3000002.*column 'b'"):
         OnlineKMeans(1).fit_stream(path)
     path.write_text("a,b\n1,2\n3,x\n")
-    with pytest.warns(bl.DataNote, match="columns without numbers are not used: 'b'"):
+    with pytest.warns(bl.DataNote, match="columns without numbers are ignored: 'b'"):
         assert OnlineKMeans(1).fit_stream(path).feature_names_in_.tolist() == ["a"]
 
 

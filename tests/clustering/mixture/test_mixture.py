@@ -33,7 +33,7 @@ SIZES = (3, 2, 4, 2, 3)
 
 
 @is_cut_short
-@pytest.mark.filterwarnings("ignore:values that training has not seen")
+@pytest.mark.filterwarnings("ignore:values not seen in training")
 @parametrize_with_checks([CHECKED])
 def test_the_contract_of_scikit_learn(estimator, check):
     check(estimator)

@@ -183,7 +183,7 @@ def test_a_block_that_a_worker_cannot_read_is_named(files, tmp_path, monkeypatch
     options = {"workers": 1, "timeout": 120.0} if kind == "processes" else {}
     with bl.executor(kind, **options) as executor:
         clusterer = MixtureClusterer(2, executor=executor, **SETTINGS)
-        with pytest.raises(bl.DataError, match=r"rows-000002\.npy: a block of coded rows"):
+        with pytest.raises(bl.DataError, match=r"rows-000002\.npy: a file of encoded rows"):
             clusterer.fit_file(files / "parts", folder=tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -130,7 +130,7 @@ def test_sparse_matrices_hold_zeros_and_ones():
     rows = encode_sparse(matrix)
     assert rows.column(0).tolist() == [0, 0]
     assert rows.take(slice(1, 2)).column(1).tolist() == [1]
-    with pytest.raises(DataError, match=r"holds .*7"):
+    with pytest.raises(DataError, match=r"contains .*7"):
         encode_sparse(csr_array(np.array([[7]])))
 
 

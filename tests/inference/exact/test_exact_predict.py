@@ -143,7 +143,7 @@ def test_complete_sharing_by_hand(group):
 def surprising_case() -> tuple[Case, tuple[int, list[int]]]:
     """Ten groups; blocks of tiny probability predict the row far better than all others.
 
-    The row holds values that nobody but the last group has ever had. That group 0 shares with it
+    The row has codes outside nobody but the last group has ever had. That group 0 shares with it
     has a probability of 6e-14, and yet those partitions decide the prediction.
     """
     rng = np.random.default_rng(0)

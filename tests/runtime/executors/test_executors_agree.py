@@ -198,7 +198,7 @@ def test_files_missing_or_damaged_where_they_are_worked_on_are_named(executor, t
     with pytest.raises(bl.DataError, match=r"rows\.parquet, column 'b': there is no such column"):
         executor.run(read, [ranges])
     path.unlink()
-    with pytest.raises(bl.DataError, match=r"rows\.parquet: there is no such file where it is"):
+    with pytest.raises(bl.DataError, match=r"rows\.parquet: there is file does not exist on this"):
         executor.run(read, [ranges])
 
 
