@@ -132,7 +132,7 @@ def coreset_memory(extent: Extent, size: int, stream: bool) -> float:
     """All numbers, and once read as much again twice; or, of a stream, coresets of coresets."""
     need, numbers = 60.0 * MIB, 8.0 * extent.cells
     if stream:
-        return need + _pieces(extent) + 8.0 * size * (extent.columns + 1) * 16
+        return need + _pieces(extent) + 8.0 * size * (extent.columns + 1) * 21
     return need + max(_pieces(extent) + numbers, 3.0 * numbers)
 
 

@@ -72,7 +72,7 @@ class Coreset:
         Errors of the costs of some sets of centres: first of sets drawn from the data, then of four
         sets found on the coreset by k-means. Each is the larger of the costs on coreset and data
         over the smaller, less one; it is negative if the coreset's cost is the smaller. Those of
-        found centres are moved away from zero by two standard deviations between the four, which
+        found centres are moved away from zero by three standard deviations between the four, which
         allows for other starts. Of streams and trees, whose cost on the data is estimated, the end
         of a 95 % interval farther from zero is taken.
     feature_names

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.clustering.coresets.checks import CheckSample, check_on_sample
+from bayes_lcs.clustering.coresets.checks import SAMPLE_FORMAT, CheckSample, check_on_sample
 from bayes_lcs.clustering.coresets.coreset import Coreset
 from bayes_lcs.clustering.coresets.merge_reduce import (
     Node,
@@ -82,9 +82,9 @@ def coreset_tree(
     Returns
     -------
     Coreset
-        Points and weights; row numbers are not known. Its errors are estimated on a sample of 1,000
-        rows, or ``size``, in which far rows are kept almost surely if they lie scattered. Of far
-        rows that come together it may have none, and then errors are wrong.
+        Points and weights; row numbers are not known. Its errors are estimated on a weighted
+        sample of 1,000 to 4,000 rows, or one to four times ``size``, in which rows far from all
+        others are kept almost surely.
 
     Examples
     --------
@@ -109,9 +109,9 @@ def coreset_tree(
     if isinstance(leaves, UnreadLeaves):
         reduce_leaf = partial(_read_and_reduce, source.number_reader, reduce_leaf)
     waiting: dict[int, Node] = {}
-    sample = CheckSample.for_size(size)
+    sample = CheckSample.for_coreset(k, size)
     num_rows, total = 0, 0.0
-    with leaves.work(k, size, method, block_rows, int(random_state)) as kept:
+    with leaves.work(k, size, method, block_rows, int(random_state), SAMPLE_FORMAT) as kept:
         if kept.state is not None:
             num_rows, total, waiting = _recalled(kept.state, sample)
             leaves.go_on(kept.state)
@@ -175,8 +175,8 @@ def _reduce_leaf(k: int, size: int, method: str, seed: int, leaf: Node) -> tuple
     X, weights = leaf.points[kept], leaf.weights[kept]
     rng = _generator(seed, leaf.level, leaf.number)
     points, drawn, found = reduce_points(method, X, weights, k, size, rng)
-    sample = CheckSample.for_size(size)
-    sample.take(X, weights, k, rng, found)
+    sample = CheckSample.for_coreset(k, size)
+    sample.add_leaf(X, weights, rng, found)
     return leaf._replace(points=points, weights=drawn), sample
 
 
