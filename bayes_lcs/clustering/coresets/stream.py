@@ -99,7 +99,7 @@ class CoresetStream:
 
     @property
     def height(self) -> int:
-        """How often the rows that were reduced most often have been reduced again."""
+        """Largest number of times that a row was reduced after its first reduction."""
         return max(self._levels, default=0)
 
     @property
@@ -256,7 +256,7 @@ class CoresetStream:
             return stream
 
     def _wait(self, part: _Weighted) -> None:
-        """Rows wait until there is a whole leaf; leaves are cut by count, not by push."""
+        """Keep rows until they fill a leaf; leaves are cut by count, not by push."""
         self._waiting.append(part)
         if sum(part.num_points for part in self._waiting) < self.leaf_size:
             return
@@ -264,19 +264,19 @@ class CoresetStream:
         whole = rows.num_points // self.leaf_size * self.leaf_size
         for start in range(0, whole, self.leaf_size):
             leaf = _Weighted(*(field[start : start + self.leaf_size] for field in rows))
-            self._carry(0, self._shrunk(leaf, is_leaf=True))
+            self._carry(0, self._reduce_part(leaf, is_leaf=True))
         rest = _Weighted(*(field[whole:].copy() for field in rows))
         self._waiting = [rest] if rest.num_points else []
 
     def _carry(self, level: int, part: _Weighted) -> None:
-        """As in adding one to a binary number."""
+        """Add a coreset to a level and merge upwards, as in adding one to a binary number."""
         while level in self._levels:
             other = self._levels.pop(level)
             both = _Weighted(*(np.concatenate(pair) for pair in zip(other, part, strict=True)))
-            part, level = self._shrunk(both), level + 1
+            part, level = self._reduce_part(both), level + 1
         self._levels[level] = part
 
-    def _shrunk(self, part: _Weighted, is_leaf: bool = False) -> _Weighted:
+    def _reduce_part(self, part: _Weighted, is_leaf: bool = False) -> _Weighted:
         points, weights, found = reduce_points(
             self.method, part.points, part.weights, self.k, self.size, self._rng
         )
