@@ -121,12 +121,13 @@ def together(seed, num_rows=12_000):
     return X
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["stream", "tree"])
 def test_far_rows_that_come_together_do_not_upset_the_check(way):
     """Forty seeds: the coreset holds these rows, and so must the sample."""
     exceeded = 0
     for seed in range(40):
-        X = together(seed)
+        X = together(seed, 40_000)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             small = make(way, X, 60, seed)
