@@ -131,7 +131,7 @@ def coreset_memory(extent: Extent, size: int, stream: bool) -> float:
     """Return the memory of a coreset: three copies of all numbers, or the tree of a stream."""
     need, numbers = 60.0 * MIB, 8.0 * extent.cells
     if stream:
-        return need + _reading_memory(extent) + 8.0 * size * (extent.columns + 1) * 16
+        return need + _reading_memory(extent) + 8.0 * size * (extent.columns + 1) * 21
     return need + max(_reading_memory(extent) + numbers, 3.0 * numbers)
 
 

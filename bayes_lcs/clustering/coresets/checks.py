@@ -4,11 +4,13 @@ Two kinds of centres are compared. Some are drawn from the data without looking 
 Others are found on the coreset by k-means, as its user does: they are the harder check, since
 k-means puts no centre where the coreset has no points.
 
-The rows of streams and trees are gone when the coreset is there. A sample of them is kept: priority
-sampling (Duffield, Lund and Thorup 2007), by sizes that rise with the squared distance from the
-mean of a leaf and with the sensitivity in it, so that far rows are kept almost surely if they lie
-scattered. Those that all lie in one leaf share the size of that leaf, and may be missed. Costs on
-the data are estimated without bias and with a standard error.
+The rows of streams and trees are not kept. A weighted sample of them is, by priority sampling
+(Duffield, Lund and Thorup 2007). The sample is pooled with each new leaf. When the pool is full, it
+is reduced: all its rows are scored anew, by their squared distance from the mean and by their
+sensitivity in the weighted pool, and drawn by these scores. Scores compare rows of all leaves, so
+that rows far from all others are kept almost surely, also if they all lie in one leaf. Weights are
+divided by the product of a row's inclusion probabilities, so that costs on the data are estimated
+without bias and with a standard error.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ __all__ = [
     "FOUND",
     "LARGE_ERROR",
     "QUERIES",
+    "SAMPLE_FORMAT",
     "CheckRows",
     "CheckSample",
     "Distortion",
@@ -51,7 +54,17 @@ FOUND = 4
 LARGE_ERROR = 0.5
 """Errors from which a coreset is not returned without a warning."""
 SAMPLE_ROWS = 1000
-"""Rows of a stream that are kept for checks, at least."""
+"""Rows to which the sample of a stream is reduced, at least."""
+POOL_FACTOR = 4
+"""Size at which the pool is reduced, in multiples of that of the sample: scoring a pool takes
+about as long as reducing a leaf, so it is done once for many leaves."""
+LARGE_LEAF = 1 << 14
+"""Rows of a leaf from which their known sensitivities alone decide."""
+MIN_LEAF_SHARE = 1 / 5
+"""A leaf adds its share of the weight so far to a sample, but no less than this share."""
+SAMPLE_FORMAT = 2
+"""Version of what `CheckSample.arrays` returns. Samples of the first kept rows by their share of
+their own leaf, and could miss far rows that came together."""
 NUM_ERRORS = 2.0
 """Standard errors of an estimated cost that reported errors allow for."""
 NUM_DEVIATIONS = 3.0
@@ -202,77 +215,111 @@ def warn_of_large_errors(errors: list[float], queries: int, size: int, method: s
 
 @dataclass
 class CheckSample:
-    """Rows of a stream that are kept to check its coreset.
+    """Weighted sample of the rows of a stream, on which its coreset is checked.
 
-    Row ``i`` of size ``z_i`` has the priority ``z_i / u_i`` with ``u_i`` uniform; those of the
-    highest priorities are kept. With the highest priority that was dropped as ``limit``, a row was
-    kept with probability ``min(1, z_i / limit)``.
+    When more than ``POOL_FACTOR * num_rows`` rows are held, they are reduced to ``num_rows``. A row
+    of weight ``w`` and score ``s`` has the priority ``w s / u`` with ``u`` uniform, and those of
+    the highest priorities are kept. Given the highest priority ``t`` that was dropped, a row was
+    kept with probability ``p = min(1, w s / t)``, and its weight becomes ``w / p``. Its ``u`` is
+    then uniform below ``p``, so ``u / p`` serves the next reduction as a new uniform number.
+
+    Given the rows before a reduction, estimates of the summands of a cost are unbiased and
+    uncorrelated after it, and so they are after any number of reductions. With the product of its
+    probabilities as ``q``, a row adds ``(1 - q)`` times its squared summand to the estimated
+    variance of a cost: the estimates of the variance of each reduction add up to this.
     """
 
+    k: int
     num_rows: int
     rows: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)))
     numbers: FloatArray = field(default_factory=lambda: np.empty((3, 0)))
-    """Weights, sizes and priorities of the rows."""
-    limit: float = 0.0
+    """Weights, inclusion probabilities and uniform numbers of the rows."""
 
     @classmethod
-    def for_size(cls, size: int) -> CheckSample:
-        """Return an empty sample for coresets of so many points."""
-        return cls(max(SAMPLE_ROWS, size))
+    def for_coreset(cls, k: int, size: int) -> CheckSample:
+        """Return an empty sample for coresets of ``size`` points and ``k`` centres."""
+        return cls(k, max(SAMPLE_ROWS, size))
 
-    def take(
+    def add_leaf(
         self,
         X: NDArray[Any],
         weights: FloatArray,
-        k: int,
         rng: np.random.Generator,
         sensitivity: Importance | None = None,
     ) -> None:
-        """Take a leaf in, of rows of positive weight; their sensitivities may be known."""
+        """Add a leaf of rows of positive weight; their sensitivities may be known."""
         if not len(weights):
             return
-        if sensitivity is None or sensitivity.strata is None:
-            sensitivity = importance("sensitivity", X, weights, min(k, len(X)), rng)
-        light = importance("lightweight", X, weights, k, rng).scores
-        scale = float(weights.sum()) / float(weights @ sensitivity.scores)
-        sizes = weights * (light + scale * sensitivity.scores)
-        self._join(X, np.stack([weights, sizes, sizes / (1.0 - rng.random(len(sizes)))]))
+        numbers = np.stack([weights, np.ones(len(X)), 1.0 - rng.random(len(X))])
+        leaf = CheckSample(self.k, self.num_rows, X, numbers)
+        # Fewer rows of each leaf fill the pool more slowly, and it is scored less often.
+        total = float(weights.sum())
+        share = max(total / (total + float(self.numbers[0].sum())), MIN_LEAF_SHARE)
+        most = int(np.ceil(share * self.num_rows))
+        if len(X) > most:
+            leaf._reduce(most, sensitivity)
+        self.merge(leaf)
 
     def merge(self, other: CheckSample) -> None:
-        """Take in the sample of other rows."""
-        self.limit = max(self.limit, other.limit)
-        self._join(other.rows, other.numbers)
+        """Add the sample of other rows."""
+        if not len(other.rows):
+            return
+        if not len(self.rows):
+            self.rows, self.numbers = other.rows, other.numbers
+        else:
+            self.rows = np.concatenate([self.rows, other.rows])
+            self.numbers = np.hstack([self.numbers, other.numbers])
+        if len(self.rows) > POOL_FACTOR * self.num_rows:
+            self._reduce(self.num_rows)
 
     def with_rows(self, X: NDArray[Any], weights: FloatArray) -> CheckRows:
         """Return the sample, and some further rows that were not sampled but are all there."""
         if not len(self.rows):
             return CheckRows(X, weights)
-        own, sizes, _ = self.numbers
-        kept = np.minimum(1.0, sizes / self.limit) if self.limit else np.ones(len(sizes))
+        own, kept, _ = self.numbers
         return CheckRows(
             np.concatenate([self.rows, X]),
-            np.concatenate([own / kept, weights]),
+            np.concatenate([own, weights]),
             np.concatenate([kept, np.ones(len(weights))]),
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all that is needed to go on."""
-        return {"rows": self.rows, "numbers": self.numbers, "limit": np.array(self.limit)}
+        """Return all that is needed to continue."""
+        return {"rows": self.rows, "numbers": self.numbers}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
-        """Go on from what `arrays` returned."""
+        """Continue from what `arrays` returned."""
         self.rows, self.numbers = np.array(arrays["rows"]), np.array(arrays["numbers"])
-        self.limit = float(arrays["limit"])
 
-    def _join(self, X: NDArray[Any], numbers: FloatArray) -> None:
-        if not len(X):
-            return
-        if len(self.rows):
-            X, numbers = np.concatenate([self.rows, X]), np.hstack([self.numbers, numbers])
-        if len(X) > self.num_rows:
-            priorities = numbers[2]
-            order = np.argpartition(-priorities, self.num_rows)
-            self.limit = max(self.limit, float(priorities[order[self.num_rows]]))
-            kept = np.sort(order[: self.num_rows])
-            X, numbers = X[kept], numbers[:, kept]
-        self.rows, self.numbers = X, numbers
+    def _reduce(self, size: int, sensitivity: Importance | None = None) -> None:
+        """Reduce the rows to ``size`` of them, fewer than there are."""
+        weights, kept, uniform = self.numbers
+        sizes = weights * _score_rows(self.rows, weights, self.k, sensitivity)
+        priorities = sizes / uniform
+        order = np.argpartition(-priorities, size)
+        chosen = np.sort(order[:size])
+        chances = np.minimum(1.0, sizes[chosen] / priorities[order[size]])
+        self.rows = self.rows[chosen]
+        self.numbers = np.stack(
+            [weights[chosen] / chances, kept[chosen] * chances, uniform[chosen] / chances]
+        )
+
+
+def _score_rows(
+    X: NDArray[Any], weights: FloatArray, k: int, sensitivity: Importance | None
+) -> FloatArray:
+    """Return the lightweight score plus the sensitivity, scaled to the same weighted mean.
+
+    Neither depends on the uniform numbers of the rows: priority sampling would be biased.
+    """
+    # A seed of its own: samples are merged where there is no generator.
+    rng = np.random.default_rng(0)
+    if sensitivity is None or sensitivity.strata is None:
+        sensitivity = importance("sensitivity", X, weights, min(k, len(X)), rng)
+    elif len(X) > LARGE_LEAF:
+        # Another pass over so many rows takes longer than it is worth.
+        return 1.0 + sensitivity.scores * float(weights.sum() / (weights @ sensitivity.scores))
+    light = importance("lightweight", X, weights, k, rng).scores
+    return np.asarray(
+        light + sensitivity.scores * float(weights.sum() / (weights @ sensitivity.scores))
+    )

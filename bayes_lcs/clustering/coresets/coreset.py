@@ -47,7 +47,7 @@ FloatArray = NDArray[np.float64]
 
 OBJECTIVES = ("kmeans", "gaussian", "categorical")
 LONG = 1 << 31
-"""Numbers times centres that take some ten seconds: what is done of these is kept."""
+"""Numbers times centres from which results are checkpointed: they take about ten seconds."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Coreset:
         Errors of the costs of some sets of centres: first of sets drawn from the data, then of four
         sets found on the coreset by k-means. Each is the larger of the costs on coreset and data
         over the smaller, less one; it is negative if the coreset's cost is the smaller. Those of
-        found centres are moved away from zero by two standard deviations between the four, which
+        found centres are moved away from zero by three standard deviations between the four, which
         allows for other starts. Of streams and trees, whose cost on the data is estimated, the end
         of a 95 % interval farther from zero is taken.
     feature_names
@@ -103,7 +103,7 @@ class Coreset:
         return max(map(abs, self.distortions), default=np.nan)
 
     def __len__(self) -> int:
-        """Number of points."""
+        """Return the number of points."""
         return len(self.weights)
 
     def __str__(self) -> str:
@@ -247,10 +247,10 @@ def coreset(
     k = min(k, len(kept))
     bound: Bound | None = None
     is_long = epsilon is None and positive.size * k >= LONG
-    decisive = (positive, own, k, size, method, queries, state.get_state()) if is_long else ()
-    with checkpointed_task("coreset", *decisive) if is_long else CheckpointedTask(None) as written:
+    key = (positive, own, k, size, method, queries, state.get_state()) if is_long else ()
+    with checkpointed_task("coreset", *key) if is_long else CheckpointedTask(None) as written:
         if written.state is not None:
-            chosen, drawn, checks = _recalled(written.state, state)
+            chosen, drawn, checks = _from_state(written.state, state)
         else:
             found = importance(method, positive, own, k, rng)
             if epsilon is not None:
@@ -259,7 +259,7 @@ def coreset(
             wanted = bound.size if bound is not None else int(size or 0)
             chosen, drawn = draw_rows(found, own, wanted, rng)
             checks = []
-            written.update(partial(_reached, chosen, drawn, (), state.get_state()))
+            written.update(partial(_state, chosen, drawn, (), state.get_state()))
         if len(chosen) == len(own):
             checks = [0.0] * (queries + FOUND if queries else 0)
         else:
@@ -267,8 +267,8 @@ def coreset(
             skip = len(checks)
             for centers in centers_to_check(data, points, drawn, k, queries, state, skip):
                 checks.append(check_costs(data, points, drawn, centers).reported)
-                written.update(partial(_reached, chosen, drawn, tuple(checks), state.get_state()))
-        written.finish(partial(_reached, chosen, drawn, tuple(checks), state.get_state()))
+                written.update(partial(_state, chosen, drawn, tuple(checks), state.get_state()))
+        written.finish(partial(_state, chosen, drawn, tuple(checks), state.get_state()))
     warn_of_large_errors(checks, queries, len(drawn), method)
     errors = tuple(allow_for_starts(checks, checks, queries))
     indices = kept[chosen]
@@ -278,10 +278,10 @@ def coreset(
     return Coreset(points, drawn, indices, *of, total, bound, errors, names, checked_on)
 
 
-def _reached(
+def _state(
     chosen: NDArray[np.int64], drawn: FloatArray, checks: tuple[float, ...], state: Any
 ) -> Arrays:
-    """The draw, the checks so far, and where random numbers are."""
+    """Return the draw, the checks so far, and the state of the random numbers."""
     _, keys, *numbers = state
     return {
         "chosen": chosen,
@@ -292,7 +292,7 @@ def _reached(
     }
 
 
-def _recalled(
+def _from_state(
     written: Arrays, state: np.random.RandomState
 ) -> tuple[NDArray[np.int64], FloatArray, list[float]]:
     place, has_gauss, gauss = written["numbers"].tolist()

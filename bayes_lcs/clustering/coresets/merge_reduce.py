@@ -15,7 +15,15 @@ from bayes_lcs.io.formats.parquet_ranges import RowRange
 from bayes_lcs.io.sampler import FileSampler
 from bayes_lcs.runtime.checkpoints import Arrays, CheckpointedTask, checkpointed_task, source_task
 
-__all__ = ["LARGEST_NUMBER", "Leaves", "Node", "Unread", "UnreadLeaves", "check_size", "leaves_of"]
+__all__ = [
+    "LARGEST_NUMBER",
+    "Leaves",
+    "Node",
+    "Unread",
+    "UnreadLeaves",
+    "build_leaves",
+    "check_size",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -33,77 +41,77 @@ class Node(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        """Rows that it has now."""
+        """Number of its rows."""
         return len(self.weights)
 
     @property
     def weight(self) -> float:
-        """Of its rows."""
+        """Total weight of its rows."""
         return float(self.weights.sum())
 
 
 class Unread(NamedTuple):
-    """A leaf that whoever reduces it reads himself."""
+    """Leaf given as row ranges of Parquet files, read by the worker that reduces it."""
 
     number: int
     ranges: list[RowRange]
 
     @property
     def num_rows(self) -> int:
-        """Rows that it will have."""
+        """Number of rows in its ranges."""
         return sum(one.stop - one.start for one in self.ranges)
 
     @property
     def weight(self) -> float:
-        """Rows of files weigh one each."""
+        """Total weight: one for each row of a file."""
         return float(self.num_rows)
 
 
-def leaves_of(source: Any, sample_weight: Any, size: int, someone_reads: bool) -> Leaves:
-    """The leaves of an array or a source of files.
+def build_leaves(source: Any, sample_weight: Any, size: int, workers_read: bool) -> Leaves:
+    """Return the leaves of an array or a source of files.
 
-    With ``someone_reads``, those of Parquet files are left to whoever reduces them.
+    With ``workers_read``, leaves of Parquet files are read by the workers that reduce them.
     """
     if not isinstance(source, FileSampler):
         return ArrayLeaves(source, sample_weight, size)
-    ranges = source.row_ranges(size) if someone_reads else None
+    ranges = source.row_ranges(size) if workers_read else None
     return FileLeaves(source, size) if ranges is None else UnreadLeaves(source, ranges)
 
 
 class Leaves(ABC):
-    """Blocks of one length, and what is left; the next one can be found again by `place`."""
+    """Blocks of equal length and a last shorter one; `place` is the position of the next."""
 
     def __init__(self) -> None:
         self._number = 0
 
     @abstractmethod
-    def work(self, *decisive: Any) -> CheckpointedTask:
-        """A computation over all leaves; kept, if it can be told whether these are the same."""
+    def work(self, *key: Any) -> CheckpointedTask:
+        """Return a checkpointed computation over all leaves, if they can be identified."""
 
     @property
     def place(self) -> Arrays:
-        """Where the next leaf begins."""
+        """Position of the next leaf."""
         return {"leaf": np.array(self._number)}
 
-    def go_on(self, place: Arrays) -> None:
-        """Begin there."""
+    def load_state(self, place: Arrays) -> None:
+        """Continue from a position that `place` returned."""
         self._number = int(place["leaf"])
 
     @abstractmethod
     def __iter__(self) -> Iterator[Any]:
-        """Leaves from there on."""
+        """Yield the leaves from the current position."""
 
 
 class UnreadLeaves(Leaves):
-    """Of Parquet files that workers read."""
+    """Leaves of Parquet files, read by the workers."""
 
     def __init__(self, source: FileSampler, ranges: list[list[RowRange]]) -> None:
         super().__init__()
         self._source, self._ranges = source, ranges
 
-    def work(self, *decisive: Any) -> CheckpointedTask:
-        """Known by the files."""
-        return source_task(self._source, "tree", "unread", *decisive)
+    def work(self, *key: Any) -> CheckpointedTask:
+        """Return a checkpointed computation, identified by the files."""
+        return source_task(self._source, "tree", "unread", *key)
 
     def __iter__(self) -> Iterator[Unread]:
         for number in range(self._number, len(self._ranges)):
@@ -112,7 +120,7 @@ class UnreadLeaves(Leaves):
 
 
 class ArrayLeaves(Leaves):
-    """Of an array."""
+    """Leaves of an array."""
 
     def __init__(self, X: Any, sample_weight: Any, size: int) -> None:
         super().__init__()
@@ -122,9 +130,9 @@ class ArrayLeaves(Leaves):
         )
         self._size = size
 
-    def work(self, *decisive: Any) -> CheckpointedTask:
-        """Known by all rows."""
-        return checkpointed_task("tree", self._X, self._weights, *decisive)
+    def work(self, *key: Any) -> CheckpointedTask:
+        """Return a checkpointed computation, identified by all rows."""
+        return checkpointed_task("tree", self._X, self._weights, *key)
 
     def __iter__(self) -> Iterator[Node]:
         for start in range(self._number * self._size, len(self._X), self._size):
@@ -134,42 +142,42 @@ class ArrayLeaves(Leaves):
 
 
 class FileLeaves(Leaves):
-    """Of files that are read here."""
+    """Leaves of files that are read in this process."""
 
     def __init__(self, source: FileSampler, size: int) -> None:
         super().__init__()
         self._source, self._size, self._rows_read = source, size, 0
         self._rest: FloatArray | None = None
 
-    def work(self, *decisive: Any) -> CheckpointedTask:
-        """Known by the files."""
-        return source_task(self._source, "tree", *decisive)
+    def work(self, *key: Any) -> CheckpointedTask:
+        """Return a checkpointed computation, identified by the files."""
+        return source_task(self._source, "tree", *key)
 
     @property
     def place(self) -> Arrays:
-        """Where the next leaf begins: rows that were read and not given away come first."""
+        """Position of the next leaf, with the rows that were read but not yielded."""
         rest = np.zeros((0, 0)) if self._rest is None else self._rest
         return {**super().place, "read": np.array(self._rows_read), "rest": rest}
 
-    def go_on(self, place: Arrays) -> None:
-        """Begin there."""
-        super().go_on(place)
+    def load_state(self, place: Arrays) -> None:
+        """Continue from a position that `place` returned."""
+        super().load_state(place)
         self._rest = place["rest"] if len(place["rest"]) else None
         self._rows_read = int(place["read"])
 
     def __iter__(self) -> Iterator[Node]:
-        yield from self._whole()
+        yield from self._full_blocks()
         for frame in self._source.number_blocks(self._rows_read):
             piece = frame.to_numpy()
             check_size(piece, self._source.features, None)
             self._rest = piece if self._rest is None else np.concatenate([self._rest, piece])
             self._rows_read += len(piece)
-            yield from self._whole()
+            yield from self._full_blocks()
         if self._rest is not None and len(self._rest):
             rows, self._rest = self._rest, None
             yield self._next(rows)
 
-    def _whole(self) -> Iterator[Node]:
+    def _full_blocks(self) -> Iterator[Node]:
         while self._rest is not None and len(self._rest) >= self._size:
             rows, self._rest = self._rest[: self._size], self._rest[self._size :]
             yield self._next(rows)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_array
 
-from bayes_lcs.clustering.coresets.checks import CheckSample, check_on_sample
+from bayes_lcs.clustering.coresets.checks import SAMPLE_FORMAT, CheckSample, check_on_sample
 from bayes_lcs.clustering.coresets.coreset import Coreset
 from bayes_lcs.clustering.coresets.sampling_scores import check_method, reduce_points
 from bayes_lcs.core.errors import DataError
@@ -47,9 +47,9 @@ class _Weighted(NamedTuple):
 class CoresetStream:
     """Coreset of all rows so far, kept up to date row by row.
 
-    A sample of the rows is kept too, 1,000 or ``size``, in which far rows are kept almost surely if
-    they lie scattered. Of far rows that come together it may have none, and then errors are wrong.
-    The errors that a coreset reports are estimated on it.
+    A weighted sample of 1,000 to 4,000 rows, or one to four times ``size``, is kept too. Rows far
+    from all others are kept in it almost surely. The errors that a coreset reports are estimated on
+    this sample.
 
     Parameters
     ----------
@@ -95,11 +95,11 @@ class CoresetStream:
         self._rng = np.random.default_rng(random_state)
         self._waiting: list[_Weighted] = []
         self._levels: dict[int, _Weighted] = {}
-        self._sample: CheckSample | None = CheckSample.for_size(self.size)
+        self._sample: CheckSample | None = CheckSample.for_coreset(self.k, self.size)
 
     @property
     def height(self) -> int:
-        """How often the rows that were reduced most often have been reduced again."""
+        """Largest number of times that a row was reduced after its first reduction."""
         return max(self._levels, default=0)
 
     @property
@@ -186,6 +186,7 @@ class CoresetStream:
             "method": self.method,
             "num_rows": self.num_rows,
             "random": self._rng.bit_generator.state,
+            "sample_format": SAMPLE_FORMAT,
         }
         tree = xr.DataTree(xr.Dataset(attrs={"coreset_stream": json.dumps(described)}))
         parts = {f"level_{level}": part for level, part in self._levels.items()}
@@ -206,7 +207,6 @@ class CoresetStream:
                     {
                         "rows": (("row", "feature"), self._sample.rows),
                         "numbers": (("number", "row"), self._sample.numbers),
-                        "limit": ((), self._sample.limit),
                     }
                 )
             )
@@ -216,7 +216,8 @@ class CoresetStream:
     def load(cls, path: str | PathLike[str]) -> CoresetStream:
         """Load the stream that `save` wrote; further rows give what they would have given then.
 
-        Coresets of streams that were saved without a sample of rows are not checked.
+        Coresets of streams that earlier versions saved, without a sample of rows or with one that
+        may have missed far rows, are not checked.
         """
         tree = load_datatree(Path(path))
         if "coreset_stream" not in tree.attrs:
@@ -232,9 +233,15 @@ class CoresetStream:
             stream.num_rows = described["num_rows"]
             stream._rng.bit_generator.state = described["random"]
             children = dict(tree.children)
+            sample_format = described.get("sample_format", 1)
+            if sample_format > SAMPLE_FORMAT:
+                raise DataError(
+                    "this CoresetStream was saved by a later version of bayes_lcs; update "
+                    "bayes_lcs to load it"
+                )
             kept = children.pop("sample", None)
-            if kept is not None:
-                stream._sample = CheckSample.for_size(stream.size)
+            if kept is not None and sample_format == SAMPLE_FORMAT:
+                stream._sample = CheckSample.for_coreset(stream.k, stream.size)
                 stream._sample.restore(
                     {str(name): kept[str(name)].to_numpy() for name in kept.data_vars}
                 )
@@ -249,7 +256,7 @@ class CoresetStream:
             return stream
 
     def _wait(self, part: _Weighted) -> None:
-        """Rows wait until there is a whole leaf; leaves are cut by count, not by push."""
+        """Keep rows until they fill a leaf; leaves are cut by count, not by push."""
         self._waiting.append(part)
         if sum(part.num_points for part in self._waiting) < self.leaf_size:
             return
@@ -257,24 +264,24 @@ class CoresetStream:
         whole = rows.num_points // self.leaf_size * self.leaf_size
         for start in range(0, whole, self.leaf_size):
             leaf = _Weighted(*(field[start : start + self.leaf_size] for field in rows))
-            self._carry(0, self._shrunk(leaf, is_leaf=True))
+            self._carry(0, self._reduce_part(leaf, is_leaf=True))
         rest = _Weighted(*(field[whole:].copy() for field in rows))
         self._waiting = [rest] if rest.num_points else []
 
     def _carry(self, level: int, part: _Weighted) -> None:
-        """As in adding one to a binary number."""
+        """Add a coreset to a level and merge upwards, as in adding one to a binary number."""
         while level in self._levels:
             other = self._levels.pop(level)
             both = _Weighted(*(np.concatenate(pair) for pair in zip(other, part, strict=True)))
-            part, level = self._shrunk(both), level + 1
+            part, level = self._reduce_part(both), level + 1
         self._levels[level] = part
 
-    def _shrunk(self, part: _Weighted, is_leaf: bool = False) -> _Weighted:
+    def _reduce_part(self, part: _Weighted, is_leaf: bool = False) -> _Weighted:
         points, weights, found = reduce_points(
             self.method, part.points, part.weights, self.k, self.size, self._rng
         )
         if is_leaf and self._sample is not None:
-            self._sample.take(part.points, part.weights, self.k, self._rng, found)
+            self._sample.add_leaf(part.points, part.weights, self._rng, found)
         return _Weighted(points, weights)
 
     def _all_waiting(self) -> _Weighted:

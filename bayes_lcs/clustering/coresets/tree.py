@@ -1,8 +1,8 @@
 """Coreset of many rows, block by block, wherever an executor runs.
 
 Each block of rows becomes a coreset; two neighbours are merged and reduced again, level by level, a
-binary tree as in the module `stream`. Which nodes there are, and the seed of each,
-depend on the rows and on nothing else: every executor gives the same points.
+binary tree as in the module `stream`. The nodes and their seeds depend on the rows and on nothing
+else: every executor gives the same points.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayes_lcs.clustering.coresets.checks import CheckSample, check_on_sample
+from bayes_lcs.clustering.coresets.checks import SAMPLE_FORMAT, CheckSample, check_on_sample
 from bayes_lcs.clustering.coresets.coreset import Coreset
 from bayes_lcs.clustering.coresets.merge_reduce import (
     Node,
     Unread,
     UnreadLeaves,
+    build_leaves,
     check_size,
-    leaves_of,
 )
 from bayes_lcs.clustering.coresets.sampling_scores import check_method, reduce_points
 from bayes_lcs.io.formats.parquet_ranges import NumberReader
@@ -40,7 +40,7 @@ FloatArray = NDArray[np.float64]
 
 BLOCK_ROWS = 1 << 16
 BLOCKS_AT_ONCE = 2
-"""Blocks handed out together, for each worker: so many are in memory."""
+"""Blocks in memory for each worker."""
 
 
 def coreset_tree(
@@ -82,9 +82,9 @@ def coreset_tree(
     Returns
     -------
     Coreset
-        Points and weights; row numbers are not known. Its errors are estimated on a sample of 1,000
-        rows, or ``size``, in which far rows are kept almost surely if they lie scattered. Of far
-        rows that come together it may have none, and then errors are wrong.
+        Points and weights; row numbers are not known. Its errors are estimated on a weighted
+        sample of 1,000 to 4,000 rows, or one to four times ``size``, in which rows far from all
+        others are kept almost surely.
 
     Examples
     --------
@@ -104,17 +104,17 @@ def coreset_tree(
     if sample_weight is not None and (is_streamed(X) or isinstance(X, FileSampler)):
         raise ValueError("sample_weight is for arrays")
     source = FileSampler(X, kind="numbers") if is_streamed(X) else numeric_rows(X)
-    leaves = leaves_of(source, sample_weight, block_rows, someone_reads=executor is not None)
+    leaves = build_leaves(source, sample_weight, block_rows, workers_read=executor is not None)
     reduce_leaf: Any = partial(_reduce_leaf, k, size, method, int(random_state))
     if isinstance(leaves, UnreadLeaves):
         reduce_leaf = partial(_read_and_reduce, source.number_reader, reduce_leaf)
     waiting: dict[int, Node] = {}
-    sample = CheckSample.for_size(size)
+    sample = CheckSample.for_coreset(k, size)
     num_rows, total = 0, 0.0
-    with leaves.work(k, size, method, block_rows, int(random_state)) as kept:
+    with leaves.work(k, size, method, block_rows, int(random_state), SAMPLE_FORMAT) as kept:
         if kept.state is not None:
-            num_rows, total, waiting = _recalled(kept.state, sample)
-            leaves.go_on(kept.state)
+            num_rows, total, waiting = _from_state(kept.state, sample)
+            leaves.load_state(kept.state)
         coming = iter(leaves)
         while some := list(islice(coming, BLOCKS_AT_ONCE * runner.num_workers)):
             num_rows += sum(leaf.num_rows for leaf in some)
@@ -124,17 +124,15 @@ def coreset_tree(
                 sample.merge(rows)
             _carry(runner, reduce_node, [node for node, _ in reduced], waiting)
             kept.update(
-                partial(_reached, num_rows, total, dict(waiting), replace(sample), leaves.place)
+                partial(_state, num_rows, total, dict(waiting), replace(sample), leaves.place)
             )
-        kept.finish(
-            partial(_reached, num_rows, total, dict(waiting), replace(sample), leaves.place)
-        )
+        kept.finish(partial(_state, num_rows, total, dict(waiting), replace(sample), leaves.place))
     if isinstance(leaves, UnreadLeaves):
         source.count_pass()
     if not num_rows:
         raise ValueError("there are no rows to make a coreset of")
     rest = [waiting[level] for level in sorted(waiting, reverse=True)]
-    whole = _joined(rest, max(waiting) + 1, 0)
+    whole = _concatenate(rest, max(waiting) + 1, 0)
     if len(whole.weights) > size:
         whole = reduce_node(whole)
     points, weights = whole.points, whole.weights
@@ -151,17 +149,17 @@ def _carry(runner: Executor, reduce_node: Any, nodes: list[Node], waiting: dict[
         if len(row) % 2:
             waiting[level] = row.pop()
         pairs = list(zip(row[::2], row[1::2], strict=True))
-        joined = [_joined(pair, level + 1, pair[0].number // 2) for pair in pairs]
+        joined = [_concatenate(pair, level + 1, pair[0].number // 2) for pair in pairs]
         nodes = runner.run(reduce_node, joined)
 
 
-def _joined(nodes: Any, level: int, number: int) -> Node:
+def _concatenate(nodes: Any, level: int, number: int) -> Node:
     points = np.concatenate([node.points for node in nodes])
     return Node(level, number, points, np.concatenate([node.weights for node in nodes]))
 
 
 def _generator(seed: int, *place: int) -> np.random.Generator:
-    """Random numbers of a node, whichever worker has it and when."""
+    """Return the random numbers of a node; they do not depend on the worker."""
     return np.random.default_rng(np.random.SeedSequence((seed, *place)))
 
 
@@ -177,8 +175,8 @@ def _reduce_leaf(k: int, size: int, method: str, seed: int, leaf: Node) -> tuple
     X, weights = leaf.points[kept], leaf.weights[kept]
     rng = _generator(seed, leaf.level, leaf.number)
     points, drawn, found = reduce_points(method, X, weights, k, size, rng)
-    sample = CheckSample.for_size(size)
-    sample.take(X, weights, k, rng, found)
+    sample = CheckSample.for_coreset(k, size)
+    sample.add_leaf(X, weights, rng, found)
     return leaf._replace(points=points, weights=drawn), sample
 
 
@@ -191,7 +189,7 @@ def _read_and_reduce(
     return found
 
 
-def _reached(
+def _state(
     num_rows: int, total: float, waiting: dict[int, Node], sample: CheckSample, place: Arrays
 ) -> Arrays:
     """Return the tree so far, the sample of its rows, and where its next leaf begins."""
@@ -202,7 +200,7 @@ def _reached(
     return {**place, **nodes, **kept, "rows": np.array(num_rows), "total": np.array(total)}
 
 
-def _recalled(state: Arrays, sample: CheckSample) -> tuple[int, float, dict[int, Node]]:
+def _from_state(state: Arrays, sample: CheckSample) -> tuple[int, float, dict[int, Node]]:
     sample.restore({name: state[f"sample_{name}"] for name in sample.arrays()})
     nodes = {
         level: Node(level, number, state[f"points{level}"], state[f"weights{level}"])

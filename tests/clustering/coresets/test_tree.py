@@ -8,7 +8,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.clustering.coresets import tree as module
-from bayes_lcs.clustering.coresets.merge_reduce import leaves_of
+from bayes_lcs.clustering.coresets.merge_reduce import build_leaves
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_nodes_have_seeds_of_their_own(X):
     small = bl.coreset_tree(twice, 3, 400, block_rows=400)
     leaves = [
         module._reduce_leaf(3, 50, "uniform", 0, leaf)[0]
-        for leaf in leaves_of(twice, None, 400, False)
+        for leaf in build_leaves(twice, None, 400, False)
     ]
     assert small.num_rows == 800
     assert not np.array_equal(leaves[0].points, leaves[1].points)
