@@ -10,7 +10,6 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.clustering.coresets import coreset
-from bayes_lcs.inference.ais import driver
 from bayes_lcs.inference.exact import partition_function, subset_convolution
 from bayes_lcs.io.formats import csv as csv_format
 from bayes_lcs.io.formats import parquet as parquet_format
@@ -43,7 +42,6 @@ def dies(monkeypatch):
     monkeypatch.setattr(module.CheckpointedTask, "update", dying)
     for name in ("SECONDS_BETWEEN_SAVES", "MAX_UNSAVED_SECONDS", "MAX_SECONDS_BETWEEN_SAVES"):
         monkeypatch.setattr(module, name, 0.0)
-    monkeypatch.setattr(driver, "CHECKPOINT_SECONDS", 0.01)
     monkeypatch.setattr(parquet_format, "BATCH_ROWS", 500)
     monkeypatch.setattr(csv_format, "BLOCK_BYTES", 2000)
     # Convolutions of a few groups are looked at as those of many are.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,10 @@ from bayes_lcs.core.model_protocols import KnownPartitionModel, PrototypeModel
 from bayes_lcs.core.partitions import first_occurrence
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.data.grouped_table import GroupedTable
+from bayes_lcs.inference.chain_driver import ChainDraws, ChainProblem, run_chains
+from bayes_lcs.inference.executor_chains import run_chains_on_executor
 from bayes_lcs.inference.mcmc import collapsed_gibbs, prototype
 from bayes_lcs.inference.mcmc.collapsed_gibbs import MAX_SINGLETONS
-from bayes_lcs.inference.mcmc.driver import ChainProblem, run_chains
-from bayes_lcs.inference.mcmc.executor_chains import run_chains_on_executor
 from bayes_lcs.inference.posterior_draws import PosteriorDraws
 from bayes_lcs.runtime.executors.protocol import Executor
 from bayes_lcs.runtime.memory import require_memory
@@ -71,12 +72,8 @@ def draw_posterior(
         "Use fewer draws or chains, or keep fewer of the sweeps with thin=",
     )
     build = partial(_build_problem, model, data, sweeps, split_merge, start)
-    problem = build()
     numbers = {"draws": draws, "warmup": sweeps, "chains": chains, "thin": thin, "seed": seed}
-    if executor is None:
-        found = run_chains(problem, **numbers, progress=progress)
-    else:
-        found = run_chains_on_executor(executor, build, problem, **numbers, progress=progress)
+    found = _run_chains(build, numbers, progress, executor)
     info = dict(found.info)
     if isinstance(model, KnownPartitionModel):
         for name in ("num_clusters", "largest", "entropy", "moved", "split_merge_accepted"):
@@ -135,6 +132,17 @@ def _build_problem(
         return collapsed_gibbs.build_problem(model, data, split_merge, start)
 
 
+def _run_chains(
+    build: Callable[[], ChainProblem],
+    numbers: dict[str, int],
+    progress: bool | None,
+    executor: Executor | None,
+) -> ChainDraws:
+    if executor is None:
+        return run_chains(build(), **numbers, progress=progress)
+    return run_chains_on_executor(executor, build, **numbers, progress=progress)
+
+
 def _check_model_and_data(model: Any, data: Any) -> None:
     if isinstance(model, type):
         raise TypeError(f"model must be an instance, not a class; use {model.__name__}()")
@@ -176,11 +184,7 @@ def sample_partitions(
     numbers = {"draws": draws, "warmup": warmup, "chains": chains, "thin": thin, "seed": seed}
     start = "apart" if data.num_groups <= MAX_SINGLETONS else "grown"
     build = partial(_build_problem, model, data, 0, 1, start)
-    problem = build()
-    if executor is None:
-        found = run_chains(problem, **numbers, progress=progress)
-    else:
-        found = run_chains_on_executor(executor, build, problem, **numbers, progress=progress)
+    found = _run_chains(build, numbers, progress, executor)
     if found.interrupted:
         raise KeyboardInterrupt
     return found.info["z"].astype(np.int64), found.info["log_joint"]

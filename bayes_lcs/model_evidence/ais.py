@@ -30,8 +30,7 @@ from bayes_lcs.runtime.executors.protocol import Executor
 
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
-    from bayes_lcs.inference.ais.ais import Schedule
-    from bayes_lcs.inference.ais.executor_chains import Anneal
+    from bayes_lcs.inference.ais.ais import Anneal, Schedule
 
 __all__ = ["annealed_evidence"]
 
@@ -109,7 +108,7 @@ def annealed_evidence(
         Executor of the chains, including posterior chains; None runs them in this process.
     """
     from bayes_lcs.inference.ais import uncollapsed
-    from bayes_lcs.inference.ais.executor_chains import annealing_context
+    from bayes_lcs.inference.ais.ais import annealing_context
 
     if variant not in ("collapsed", "thesis"):
         raise ValueError(f"variant must be 'collapsed' or 'thesis', got {variant!r}")

@@ -31,8 +31,7 @@ from bayes_lcs.runtime.memory import require_memory
 
 if TYPE_CHECKING:
     from bayes_lcs.data.grouped_table import GroupedTable
-    from bayes_lcs.inference.ais.ais import Schedule
-    from bayes_lcs.inference.ais.executor_chains import Anneal
+    from bayes_lcs.inference.ais.ais import Anneal, Schedule
     from bayes_lcs.inference.ais.fit_mean_field import AnchoredLabelling
     from bayes_lcs.inference.ais.partition_mean_field import MeanFieldProblem
 
@@ -268,7 +267,7 @@ def mean_field_ais_evidence(
     executor
         Executor of the chains; None runs them in this process.
     """
-    from bayes_lcs.inference.ais.executor_chains import annealing_context
+    from bayes_lcs.inference.ais.ais import annealing_context
     from bayes_lcs.inference.ais.fit_mean_field import choose_anchors, fit_mean_field
 
     labels, cells = data.schema.num_labels, data.schema.num_cells

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
 import bayes_lcs as bl
-from bayes_lcs.inference.mcmc.driver import run_chains
+from bayes_lcs.inference.chain_driver import run_chains
 from experiments.benchmarks.scale_ladder import problem_of
 from experiments.benchmarks.simulated import clustered_groups
 from experiments.benchmarks.tables import Scale, Table

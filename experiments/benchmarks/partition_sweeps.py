@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bayes_lcs as bl
+from bayes_lcs.inference.chain_driver import ChainDraws, run_chains
 from bayes_lcs.inference.mcmc.collapsed_gibbs import build_problem
-from bayes_lcs.inference.mcmc.driver import ChainDraws, run_chains
 from experiments.benchmarks.numpy_gibbs import NumpyGibbs
 from experiments.benchmarks.simulated import clustered_groups
 from experiments.benchmarks.tables import Scale, Table

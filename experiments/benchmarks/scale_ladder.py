@@ -23,8 +23,8 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 
 import bayes_lcs as bl
+from bayes_lcs.inference.chain_driver import run_chains
 from bayes_lcs.inference.mcmc.collapsed_gibbs import SharingProblem, build_problem
-from bayes_lcs.inference.mcmc.driver import run_chains
 from experiments.benchmarks.exact_partitions import MIB, peak_memory
 from experiments.benchmarks.simulated import clustered_groups
 from experiments.benchmarks.tables import Scale, Table

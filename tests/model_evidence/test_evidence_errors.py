@@ -23,7 +23,6 @@ from scipy.stats import chi2, norm
 
 import bayes_lcs as bl
 from bayes_lcs.inference.ais import ais as annealing
-from bayes_lcs.inference.ais import executor_chains
 from bayes_lcs.inference.ais.ais import Schedule
 from bayes_lcs.model_evidence.ais import TRIAL_CHAINS
 from bayes_lcs.model_evidence.bidirectional import MIN_CHAINS, num_chains_for_precision
@@ -117,7 +116,7 @@ def test_runs_with_seeds_side_by_side_share_no_chains(monkeypatch: pytest.Monkey
         return problem, np.zeros((chains, 1))
 
     monkeypatch.setattr(annealing, "pilot_schedule", pilot)
-    monkeypatch.setattr(executor_chains, "anneal", anneal)
+    monkeypatch.setattr(annealing, "anneal", anneal)
     for seed in range(3):
         bl.evidence(MODEL, data, "ais", seed=seed, progress=False)
     assert len(seeds) == 12

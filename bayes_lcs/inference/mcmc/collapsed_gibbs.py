@@ -28,6 +28,7 @@ from bayes_lcs.core.dirichlet_jax import (
 )
 from bayes_lcs.core.model_protocols import KnownPartitionModel, PartitionModel
 from bayes_lcs.core.priors import Gamma
+from bayes_lcs.inference.chain_driver import ChainProblem
 from bayes_lcs.inference.mcmc import crp_concentration as concentration_update
 from bayes_lcs.inference.mcmc import crp_gibbs, dirichlet_concentration, label_gibbs, split_merge
 from bayes_lcs.inference.mcmc.cluster_marginals import (
@@ -429,7 +430,7 @@ _relabel = jax.jit(jax.vmap(crp_gibbs.relabel))
 
 
 @dataclass(frozen=True)
-class SharingProblem:
+class SharingProblem(ChainProblem):
     """Sampling problem of a sharing model with conjugate clusters, for the driver of chains.
 
     Attributes
@@ -489,10 +490,9 @@ class SharingProblem:
             return states
         return [with_num_slots(state, wanted) for state in states]
 
-    def status(self, info: SweepInfo) -> str:
+    def status(self, info: dict[str, NDArray]) -> str:
         """Describe the last draws of all chains, for the progress bar."""
-        clusters = np.asarray(info.num_clusters[:, -1])
-        joint = np.asarray(info.log_joint[:, -1])
+        clusters, joint = info["num_clusters"][:, -1], info["log_joint"][:, -1]
         return f"clusters {clusters.min()}-{clusters.max()}, log joint {joint.max():.1f}"
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from bayes_lcs.core.counts import count_dtype
 from bayes_lcs.core.dirichlet_jax import (
@@ -24,6 +25,7 @@ from bayes_lcs.core.dirichlet_jax import (
 )
 from bayes_lcs.core.priors import Gamma
 from bayes_lcs.core.schema import Schema
+from bayes_lcs.inference.chain_driver import ChainProblem
 from bayes_lcs.inference.mcmc import crp_gibbs, label_gibbs, prototype_metropolis
 from bayes_lcs.inference.mcmc.cluster_marginals import CountLayout, count_layout, group_vectors
 from bayes_lcs.inference.mcmc.collapsed_gibbs import latent_rows
@@ -326,16 +328,11 @@ def _init_chains(
 
 
 @dataclass(frozen=True)
-class PrototypeProblem:
+class PrototypeProblem(ChainProblem):
     """Sampling problem of the prototype model, for the driver of chains; it has no slots."""
 
     config: PrototypeConfig
     data: PrototypeData
-
-    @property
-    def start_kind(self) -> str:
-        """Empty: there is only one kind of initial state."""
-        return ""
 
     def start(
         self,
@@ -357,22 +354,9 @@ class PrototypeProblem:
             log_scatter = np.log(share) + np.log(np.maximum(strength, 1e-3))[..., None]
         return _init_chains(config, self.data, jnp.asarray(log_scatter[only]), keys[only])
 
-    def out_of_slots(self, state: PrototypeState) -> bool:  # noqa: ARG002
-        """Return False: there are no slots."""
-        return False
-
-    def with_more_slots(self, state: PrototypeState) -> PrototypeState:
-        """Return the state unchanged."""
-        return state
-
-    def compact(self, states: list[PrototypeState]) -> list[PrototypeState]:
-        """Return the states unchanged."""
-        return states
-
-    def status(self, info: PrototypeInfo) -> str:
+    def status(self, info: dict[str, NDArray]) -> str:
         """Describe the last draws of all chains, for the progress bar."""
-        strength = np.median(np.asarray(info.strength[:, -1]))
-        joint = np.asarray(info.log_joint[:, -1])
+        strength, joint = np.median(info["strength"][:, -1]), info["log_joint"][:, -1]
         return f"median strength {strength:.1f}, log joint {joint.max():.1f}"
 
 

@@ -9,20 +9,19 @@ import numpy as np
 import pytest
 
 import bayes_lcs as bl
-from bayes_lcs.inference.ais import driver, partition
-from bayes_lcs.inference.ais.ais import Schedule, anneal
-from bayes_lcs.inference.ais.executor_chains import BATCH, ExecutorAnnealing
+from bayes_lcs.inference.ais import ais, partition
+from bayes_lcs.inference.ais.ais import CHAINS_PER_TASK, Schedule, anneal, annealing_context
 from bayes_lcs.runtime.executors.local import LocalExecutor
 from bayes_lcs.runtime.interrupts import PartialResultInterrupt
 
 TEMPERATURES = Schedule(np.linspace(0.0, 1.0, 6), 0.1)
-CHAINS = 2 * BATCH + 1
+CHAINS = 2 * CHAINS_PER_TASK + 1
 
 
 @pytest.fixture(autouse=True)
 def one_in_a_call(monkeypatch):
     """Parts of several sizes would be as many programs to compile."""
-    monkeypatch.setattr(driver, "MAX_CHAINS_PER_CALL", 1)
+    monkeypatch.setattr(ais, "MAX_CHAINS_PER_PART", 1)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +46,7 @@ def interrupted_at(executor, monkeypatch, number):
     each, calls = executor.each, []
 
     def interrupted(placed, function, params):
-        calls.append(params.first)
+        calls.append(params[1].start // CHAINS_PER_TASK)
         if len(calls) == number:
             raise KeyboardInterrupt
         return each(placed, function, params)
@@ -63,7 +62,7 @@ def test_weights_are_those_of_chains_side_by_side(
 ):
     settings = {"chains": CHAINS, "seed": 3, "starts": starts if backwards else None}
     _, plain = anneal(problem, TEMPERATURES, **settings)
-    with LocalExecutor(threads) as executor, ExecutorAnnealing(executor, build_problem) as spread:
+    with LocalExecutor(threads) as executor, annealing_context(executor, build_problem) as spread:
         _, found = spread(problem, TEMPERATURES, **settings)
         # Built once by each worker, and rounds of a batch for each.
         assert executor.traffic.calls == threads + threads * -(-3 // threads)
@@ -75,11 +74,13 @@ def test_weights_are_those_of_chains_side_by_side(
 def test_batches_are_kept_at_ctrl_c_and_taken_up(build_problem, problem, tmp_path, monkeypatch):
     settings = {"chains": CHAINS, "seed": 3}
     _, plain = anneal(problem, TEMPERATURES, **settings)
-    with LocalExecutor() as executor, ExecutorAnnealing(executor, build_problem) as spread:
+    with LocalExecutor() as executor, annealing_context(executor, build_problem) as spread:
         calls = interrupted_at(executor, monkeypatch, 3)
         with bl.checkpoints(tmp_path), pytest.raises(PartialResultInterrupt) as stopped:
             spread(problem, TEMPERATURES, **settings)
-        np.testing.assert_allclose(stopped.value.log_weights, plain[: 2 * BATCH], rtol=1e-12)
+        np.testing.assert_allclose(
+            stopped.value.log_weights, plain[: 2 * CHAINS_PER_TASK], rtol=1e-12
+        )
         with bl.checkpoints(tmp_path):
             _, found = spread(problem, TEMPERATURES, **settings)
         assert calls == [0, 1, 2, 2]
@@ -97,7 +98,7 @@ def test_chains_that_need_more_room_are_given_it(build_problem, problem):
         wider, found = anneal(narrow, TEMPERATURES, **settings)
         np.testing.assert_allclose(found, plain, rtol=1e-12)
         assert wider.config.num_slots == 6
-        with LocalExecutor() as executor, ExecutorAnnealing(executor, build_problem) as spread:
+        with LocalExecutor() as executor, annealing_context(executor, build_problem) as spread:
             after, found = spread(narrow, TEMPERATURES, **settings)
         np.testing.assert_allclose(found, plain, rtol=1e-12)
         assert after.config == wider.config

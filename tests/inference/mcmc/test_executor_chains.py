@@ -48,7 +48,7 @@ def test_chains_that_are_done_are_kept(data, tmp_path, monkeypatch):
         each, calls = executor.each, []
 
         def interrupted(placed, function, params):
-            calls.append(params[1])
+            calls.append(params[1].start)
             if len(calls) == 3:
                 raise KeyboardInterrupt
             return each(placed, function, params)

@@ -13,6 +13,7 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.core.partitions import first_occurrence
+from bayes_lcs.inference.chain_driver import run_chains
 from bayes_lcs.inference.mcmc import collapsed_gibbs, crp_gibbs, split_merge
 from bayes_lcs.inference.mcmc.cluster_marginals import (
     count_layout,
@@ -21,7 +22,6 @@ from bayes_lcs.inference.mcmc.cluster_marginals import (
     row_dimensions,
 )
 from bayes_lcs.inference.mcmc.collapsed_gibbs import build_problem, starting_partitions
-from bayes_lcs.inference.mcmc.driver import run_chains
 from tests.inference.mcmc.gibbs_oracle import State, enumerate_posterior, fit_p_value
 
 FALSE_ALARM = 1e-4

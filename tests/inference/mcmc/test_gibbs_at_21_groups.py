@@ -9,8 +9,8 @@ from scipy.stats import t as student
 
 import bayes_lcs as bl
 from bayes_lcs.core.partitions import coclustering_matrix
+from bayes_lcs.inference.chain_driver import run_chains
 from bayes_lcs.inference.mcmc.collapsed_gibbs import build_problem
-from bayes_lcs.inference.mcmc.driver import run_chains
 
 FALSE_ALARM = 1e-4
 NUM_CHAINS = 64

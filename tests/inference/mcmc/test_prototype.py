@@ -12,8 +12,8 @@ from numpyro.infer import MCMC, NUTS
 from scipy.stats import norm
 
 import bayes_lcs as bl
+from bayes_lcs.inference.chain_driver import ChainDraws, run_chains
 from bayes_lcs.inference.draw_posterior import draw_posterior
-from bayes_lcs.inference.mcmc.driver import ChainDraws, run_chains
 from bayes_lcs.inference.mcmc.prototype import build_problem
 from tests.models.prototype_grid import grid_log_evidence, log_factor_grid, prior_grid
 

@@ -16,10 +16,10 @@ import pytest
 
 import bayes_lcs as bl
 from bayes_lcs.core.partitions import first_occurrence, log_crp
+from bayes_lcs.inference.chain_driver import run_chains
 from bayes_lcs.inference.draw_posterior import draw_posterior
 from bayes_lcs.inference.mcmc import collapsed_gibbs, subsample_annealing
 from bayes_lcs.inference.mcmc.cluster_marginals import log_marginal
-from bayes_lcs.inference.mcmc.driver import run_chains
 from bayes_lcs.inference.mcmc.subsample_annealing import grow_partitions, visit_schedule
 from bayes_lcs.runtime.executors.local import LocalExecutor
 from tests.inference.mcmc.gibbs_oracle import enumerate_posterior, fit_p_value
