@@ -55,7 +55,7 @@ def save_scan(
     written.append(save_figure(folder / "scan.png", (7, 4.2), lambda ax: plot_scan(classifier, ax)))
     predicted: dict[str, Any] = {}
     if predict is not None:
-        rows = classifier._known(predict)
+        rows = classifier._check_rows(predict)
         options_of_file = classifier._spec.options
         table = open_file(predict, options_of_file)
         decisions, probabilities = _predict_rows(classifier, rows, table.stamp)

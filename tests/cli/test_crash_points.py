@@ -219,7 +219,7 @@ def test_a_stream_that_cannot_be_written_down_is_read_again(files, tmp_path, mon
     expected = coreset.coreset_of_file(path, 2, 20, stream=True)[0]
     with monkeypatch.context() as full:
         full.setattr(coreset, "model_to_arrays", lambda _: None)
-        with pytest.warns(bl.CheckpointWarning, match="no room"):
+        with pytest.warns(bl.CheckpointWarning, match="not enough disk space"):
             found = small()
     np.testing.assert_array_equal(found.points, expected.points)
     for _ in range(2):

@@ -300,8 +300,8 @@ def test_counts_that_cannot_be_are_refused():
     labels, features = np.array([[3]]), np.array([[[2, 1]]])
     table_of(labels, features, (2,))
     for wrong, message in (
-        ((-labels, features), "not negative"),
-        ((labels, features - 2), "not negative"),
+        ((-labels, features), "non-negative"),
+        ((labels, features - 2), "non-negative"),
         ((labels.astype(float), features), "integers"),
         ((labels, features + 1), "more values under a label than there are rows"),
     ):

@@ -48,7 +48,7 @@ def test_the_learning_curve_is_live_and_json_is_alone_on_standard_output(tmp_pat
     words = ["cluster", tmp_path / "c.csv", "-k", 3, "--alpha", 0, "--initial", 200, "--json"]
     main = "from bayes_lcs.cli import main; main()"
     shown, printed = on_a_terminal(main, *words, "--out", tmp_path / "out")
-    for word in ("gain (best = 1)", "██████", "goes on: the next stage"):
+    for word in ("gain (best = 1)", "██████", "continues: the next stage"):
         assert word in shown
     found = json.loads(printed)
     assert f"{found['sample_size']:,}  " in shown

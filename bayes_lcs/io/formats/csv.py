@@ -39,7 +39,7 @@ __all__ = [
     "read_format",
 ]
 
-_NUMBER = re.compile(r"-?\d*\.?\d+")
+_NUMBER = re.compile(r"0|-?[1-9]\d*(\.\d+)?|-?0?\.\d+")
 
 BLOCK_BYTES = 1 << 21
 """Block size of pyarrow, which prefetches some blocks: larger ones need more memory."""

@@ -254,7 +254,7 @@ def test_reports_say_when_a_coreset_is_poor():
     assert "Do not rely on them" in coreset_page(poor, ["a", "b", "c"])
     good = coreset_page(bl.coreset(X, 3, 300, random_state=1), ["a", "b", "c"])
     assert "Do not rely on them" not in good
-    assert "found on the points by k-means" in good
+    assert "fitted to the points by k-means" in good
 
 
 def test_fewer_points_than_clusters():

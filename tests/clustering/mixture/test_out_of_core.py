@@ -130,7 +130,7 @@ def parts(frame, folder, change):
         (lambda piece: piece.pop("c1"), r"1\.parquet: .*0\.parquet: there is no column 'c1'"),
         (
             lambda piece: piece.insert(0, "new", 1),
-            r"1\.parquet: has other columns .*a column 'new' more",
+            r"1\.parquet: has other columns .*additional column 'new'",
         ),
         (
             lambda piece: piece.__setitem__("number", piece["number"].astype(str)),

@@ -143,15 +143,15 @@ def test_parts_of_files_are_read_where_they_are_trained_on(executor, labelled):
 def test_a_scan_of_a_file_goes_on_elsewhere(executor, labelled, tmp_path, monkeypatch):
     _, scan = labelled
     plain = scan(None)
-    take = loop._Run.take
+    add_part = loop._Run.add_part
 
     def interrupted(self, part, model):
         if len(self.models) == 6:
             raise KeyboardInterrupt
-        return take(self, part, model)
+        return add_part(self, part, model)
 
     with monkeypatch.context() as patched, bl.checkpoints(tmp_path):
-        patched.setattr(loop._Run, "take", interrupted)
+        patched.setattr(loop._Run, "add_part", interrupted)
         with pytest.warns(InterruptedWarning, match="after 6 of 40 parts"):
             scan(executor)
     with bl.checkpoints(tmp_path) as kept:
@@ -195,10 +195,14 @@ def test_files_missing_or_damaged_where_they_are_worked_on_are_named(executor, t
     ):
         executor.run(read, [ranges])
     frame[["a"]].to_parquet(path, index=False)
-    with pytest.raises(bl.DataError, match=r"rows\.parquet, column 'b': there is no such column"):
+    with pytest.raises(
+        bl.DataError, match=r"rows\.parquet, column 'b': this column has disappeared"
+    ):
         executor.run(read, [ranges])
     path.unlink()
-    with pytest.raises(bl.DataError, match=r"rows\.parquet: there is file does not exist on this"):
+    with pytest.raises(
+        bl.DataError, match=r"rows\.parquet: the file does not exist on this worker"
+    ):
         executor.run(read, [ranges])
 
 
