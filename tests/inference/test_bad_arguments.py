@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import bayes_lcs as bl
+from bayes_lcs.inference import chain_driver
 from bayes_lcs.inference.condition import condition
-from bayes_lcs.inference.mcmc import driver
 
 
 @pytest.fixture(scope="module")
@@ -107,15 +107,15 @@ def test_a_sparse_matrix_is_not_drawn():
 
 
 def test_ctrl_c_stops_whoever_loops_over_tables(data, monkeypatch):
-    joined, calls = driver._join_buffers, []
+    run, calls = chain_driver._run_chunk, []
 
     def interrupted(*arguments):
         calls.append(1)
-        if len(calls) > 4:
+        if len(calls) > 30:  # there are 20 sweeps of warm-up, so some draws are kept
             raise KeyboardInterrupt
-        return joined(*arguments)
+        return run(*arguments)
 
-    monkeypatch.setattr(driver, "_join_buffers", interrupted)
-    monkeypatch.setattr(driver, "BUFFER", 4)
+    monkeypatch.setattr(chain_driver, "_run_chunk", interrupted)
+    monkeypatch.setattr(chain_driver, "CHUNK_SECONDS", 1e-9)  # one sweep per chunk
     with pytest.raises(KeyboardInterrupt):
         condition(bl.ClusteredNaiveBayes(), data, method="sample", draws=40, chains=1)

@@ -156,17 +156,17 @@ def test_many_groups_get_a_sparse_matrix(posterior, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::bayes_lcs.SamplingWarning")
 def test_ctrl_c_keeps_the_draws_made_so_far(data, monkeypatch):
-    from bayes_lcs.inference.mcmc import driver
+    from bayes_lcs.inference import chain_driver
 
     whole = bl.sample(bl.ClusteredNaiveBayes(), data, draws=300, chains=4, warmup=5, seed=1)
-    run = driver._run_chunk
+    run = chain_driver._run_chunk
 
     def interrupted(config, data, keys, state, start, *numbers):
         if start > 5:
             raise KeyboardInterrupt
         return run(config, data, keys, state, start, *numbers)
 
-    monkeypatch.setattr(driver, "_run_chunk", interrupted)
+    monkeypatch.setattr(chain_driver, "_run_chunk", interrupted)
     part = bl.sample(bl.ClusteredNaiveBayes(), data, draws=300, chains=4, warmup=5, seed=1)
     assert part.interrupted
     assert not whole.interrupted
