@@ -363,6 +363,18 @@ def test_one_label_so_far_is_not_taken_for_all(tmp_path, benefit, validation):
     assert not found.scan_.is_guaranteed
 
 
+@pytest.mark.filterwarnings("ignore::bayes_lcs.core.errors.DataWarning")
+@pytest.mark.parametrize("given", [None, ["no", "yes"]])
+def test_a_scan_does_not_stop_before_two_labels_are_met(tmp_path, given):
+    """The first 90 % of the rows have one label, on which all models agree trivially."""
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(4000, 2)), columns=["a", "b"])
+    frame["y"] = np.where(np.arange(4000) < 3600, "no", "yes")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    found = PartialScanClassifier("tree", 64, shuffle=False, random_state=0)
+    found.fit_file(tmp_path / "t.csv", label="y", classes=given)
+    assert found.scan_.parts_read > 0.9 * 64
+
+
 @pytest.mark.parametrize("given", [None, ["no", "yes"]])
 def test_a_label_that_was_not_met_is_one_of_the_possible_decisions(tmp_path, monkeypatch, given):
     """Unless all labels are given, the bound allows for one that no part has shown yet."""
