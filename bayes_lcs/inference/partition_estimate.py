@@ -20,6 +20,7 @@ groups, gains are computed from counts when a group is visited (`_CountTable`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -128,7 +129,7 @@ def _indicators(
     return matrix, draw_of.astype(np.int64), own
 
 
-class _Search:
+class _Search(ABC):
     """Local search: moves of single groups that decrease the expected loss of weighted draws."""
 
     def __init__(self, draws: IntArray, counts: IntArray, loss: str) -> None:
@@ -177,17 +178,17 @@ class _Search:
         self.sizes = np.append(self.sizes, np.zeros(len(self.sizes) // 2 + 8, np.int64))
         return True
 
+    @abstractmethod
     def _gains(self, group: int) -> FloatArray:
         """Return the expected ``f(n + 1) - f(n)`` of joining each cluster."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _own_gain(self, group: int) -> float:
         """Return the gain of joining the group's own cluster, after leaving it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _update_gains(self, group: int, new: int) -> None:
         """Update the gains; labels and sizes are updated by the caller."""
-        raise NotImplementedError
 
 
 class _GainMatrix(_Search):
